@@ -1,0 +1,24 @@
+# Third-party libraries of the torch-free half (docs/dependencies.md); all from apt packages in tools/packages.txt.
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(JPEG REQUIRED)
+
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+add_library(chiliad_xxhash INTERFACE)
+target_link_libraries(chiliad_xxhash INTERFACE PkgConfig::XXHASH)
+
+add_library(chiliad_jpeg INTERFACE)
+target_link_libraries(chiliad_jpeg INTERFACE JPEG::JPEG)
+
+find_library(CHILIAD_SPNG_LIBRARY spng REQUIRED)
+find_path(CHILIAD_SPNG_INCLUDE spng.h REQUIRED)
+add_library(chiliad_spng INTERFACE)
+target_link_libraries(chiliad_spng INTERFACE "${CHILIAD_SPNG_LIBRARY}")
+target_include_directories(chiliad_spng SYSTEM INTERFACE "${CHILIAD_SPNG_INCLUDE}")
+
+add_library(chiliad_json INTERFACE)
+target_link_libraries(chiliad_json INTERFACE nlohmann_json::nlohmann_json)

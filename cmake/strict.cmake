@@ -1,0 +1,28 @@
+# chiliad::strict carries the language level and the warnings of our own targets; third-party headers are SYSTEM.
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+find_package(Threads REQUIRED)
+
+add_library(chiliad_strict INTERFACE)
+add_library(chiliad::strict ALIAS chiliad_strict)
+target_compile_features(chiliad_strict INTERFACE cxx_std_20)
+target_compile_options(chiliad_strict INTERFACE -Wall -Wextra -Werror -Wnon-virtual-dtor -Wshadow -Wvla -Wno-pedantic
+                       -ffp-contract=off $<$<CONFIG:Release,RelWithDebInfo>:-O2>)
+target_include_directories(chiliad_strict INTERFACE "${CMAKE_CURRENT_SOURCE_DIR}")
+target_compile_definitions(chiliad_strict INTERFACE $<$<BOOL:${CHILIAD_FAULTS}>:CHILIAD_FAULTS=1>)
+if(CHILIAD_SANITIZE)
+  target_compile_options(chiliad_strict INTERFACE -fsanitize=${CHILIAD_SANITIZE} -fno-omit-frame-pointer
+                         -fno-sanitize-recover=all)
+  target_link_options(chiliad_strict INTERFACE -fsanitize=${CHILIAD_SANITIZE})
+endif()
+
+find_program(CHILIAD_CCACHE ccache)
+if(CHILIAD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+      "CCACHE_BASEDIR=${CMAKE_CURRENT_SOURCE_DIR}" "${CHILIAD_CCACHE}")
+endif()
+find_program(CHILIAD_MOLD mold)
+if(CHILIAD_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()

@@ -1,0 +1,27 @@
+# chiliad_torch: libtorch of the PyPI wheel without find_package(Torch), which demands a CUDA toolkit with CUDA wheels.
+# Links libtorch_cpu and libc10 only. ProcessGroupGloo is inside libtorch_cpu; libgloo-dev gives only its headers.
+if(NOT CHILIAD_TORCH)
+  set(CHILIAD_TORCH "${CMAKE_SOURCE_DIR}/.deps/torch")
+endif()
+if(NOT EXISTS "${CHILIAD_TORCH}/include/ATen/core/Tensor.h")
+  message(FATAL_ERROR "No libtorch in ${CHILIAD_TORCH}. Run ./dev setup, or set CHILIAD_TORCH to a libtorch folder "
+                      "(the one with include/ and lib/), or configure the no-torch preset.")
+endif()
+
+add_library(chiliad_torch INTERFACE)
+target_include_directories(chiliad_torch SYSTEM INTERFACE
+  "${CHILIAD_TORCH}/include" "${CHILIAD_TORCH}/include/torch/csrc/api/include")
+target_compile_definitions(chiliad_torch INTERFACE USE_DISTRIBUTED USE_C10D_GLOO _GLIBCXX_USE_CXX11_ABI=1)
+target_link_libraries(chiliad_torch INTERFACE "${CHILIAD_TORCH}/lib/libtorch_cpu.so" "${CHILIAD_TORCH}/lib/libc10.so")
+file(GLOB chiliad_cuda_runtime "${CHILIAD_TORCH}/../nvidia/cu*/lib")
+target_link_options(chiliad_torch INTERFACE
+  "-Wl,-rpath,${CHILIAD_TORCH}/lib" "-Wl,--allow-shlib-undefined")
+foreach(folder IN LISTS chiliad_cuda_runtime)
+  target_link_options(chiliad_torch INTERFACE "-Wl,-rpath-link,${folder}")
+endforeach()
+
+# One precompiled header for all torch modules.
+file(WRITE "${CMAKE_BINARY_DIR}/torch_pch.cpp" "// anchor of the shared precompiled header\n")
+add_library(chiliad_torch_pch OBJECT "${CMAKE_BINARY_DIR}/torch_pch.cpp")
+target_link_libraries(chiliad_torch_pch PRIVATE chiliad_strict chiliad_torch fmt::fmt)
+target_precompile_headers(chiliad_torch_pch PRIVATE "${CMAKE_SOURCE_DIR}/cmake/torch_pch.h")
