@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "chiliad/index/index.h"
+
+namespace chiliad::dataset {
+
+struct IndexOptions {
+  std::string layout = "auto";  ///< auto, tuxpaint, image_text, webdataset
+  int64_t block_bytes = 8 << 20;
+  int64_t shard_bytes = 512LL << 20;  ///< loose files are cut into shards of about this payload
+  int threads = 2;
+};
+
+/// A sample that cannot be used, and why; one line of bad.jsonl.
+struct BadSample {
+  std::string key;
+  std::string file;
+  std::string reason;
+};
+
+struct IndexReport {
+  index::Manifest manifest;
+  std::vector<BadSample> bad;
+  int64_t bytes_read = 0;
+  int64_t shards_reused = 0;  ///< finished by an earlier, interrupted call
+};
+
+/// Progress of a long job: done and total in bytes; total 0 while unknown.
+using Progress = std::function<void(int64_t done, int64_t total)>;
+
+/// Reads the data set under `source` where it lies (nothing is written there) and writes its index into `out`:
+/// shards/*.chidx, bad.jsonl, manifest.json last. Parallel and resumable: a shard whose sidecar is already there and
+/// whose files have the same sizes and times is not read again. Throws InvalidInput if `source` holds no sample.
+IndexReport build_index(const std::filesystem::path& source, const std::filesystem::path& out,
+                        const IndexOptions& options, const Progress& progress);
+
+/// Makes the token column of every shard that lacks it. Returns how many were made.
+int64_t build_token_columns(const index::Index& index, int64_t max_tokens, const Progress& progress);
+
+}  // namespace chiliad::dataset

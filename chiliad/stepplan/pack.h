@@ -1,0 +1,23 @@
+#pragma once
+
+#include <functional>
+
+#include "chiliad/stepplan/item.h"
+
+namespace chiliad::stepplan {
+
+/// Predicted seconds of forward + backward of a micro-batch: num_items pictures of `bucket`, captions padded to max_tokens.
+using WorkModel = std::function<double(Bucket bucket, int64_t num_items, int64_t max_tokens)>;
+
+struct PackOptions {
+  int num_ranks = 1;
+  int64_t max_items = 32;  ///< of a micro-batch (the layout's memory)
+  WorkModel work;
+};
+
+/// Cuts a step into micro-batches of one bucket each so that every rank has about equal work and the same number of
+/// slots. A pure function of the step and the options; items keep the plan's order inside a micro-batch. Ranks may get
+/// empty slots where there are fewer items than ranks.
+[[nodiscard]] PackedStep pack(const Step& step, const std::vector<Bucket>& buckets, const PackOptions& options);
+
+}  // namespace chiliad::stepplan

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "chiliad/base/hash.h"
+#include "chiliad/index/index.h"
+#include "chiliad/spec/options/data.h"
+#include "chiliad/stepplan/item.h"
+#include "chiliad/stepplan/journal.h"
+
+namespace chiliad::stepplan {
+
+/// Kilobytes of state that name a place in the order; stored in checkpoints.
+struct Cursor {
+  int version = 1;
+  Digest data;     ///< identity of the index
+  Digest content;  ///< settings that decide content
+  uint64_t seed = 0;
+  int64_t next_step = 0;
+  Digest journal;
+
+  bool operator==(const Cursor&) const = default;
+  [[nodiscard]] std::string to_json() const;
+  /// Throws CorruptData.
+  [[nodiscard]] static Cursor from_json(const std::string& text);
+};
+
+/// How many items were left out of the order and why; none silently.
+struct Coverage {
+  int64_t in_index = 0;
+  int64_t in_order = 0;
+  int64_t bad_image = 0;
+  int64_t no_caption = 0;    ///< no caption in any of the wanted languages
+  int64_t aspect = 0;        ///< beyond max_aspect_error
+  int64_t over_limit = 0;    ///< beyond data.limit
+};
+
+/// Token count of the caption `caption` of shard `shard`.
+using TokenCount = std::function<uint32_t(uint32_t shard, uint32_t caption)>;
+
+/// The pure function from a step number to its items. Immutable but for the journal's amendments; `select` is
+/// thread-safe. Order: docs/formats/plan.md.
+class Plan {
+ public:
+  /// Throws InvalidInput if no item is left, with the coverage in the message.
+  Plan(const index::Index& index, const spec::DataOptions& options, uint64_t seed, TokenCount tokens);
+
+  [[nodiscard]] Step select(int64_t step, const Journal& journal) const;
+
+  [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
+  [[nodiscard]] const Coverage& coverage() const { return coverage_; }
+  [[nodiscard]] int64_t items_per_epoch() const { return static_cast<int64_t>(usable_.size()); }
+  [[nodiscard]] int64_t steps_per_epoch() const { return steps_per_epoch_; }
+  [[nodiscard]] Digest content_digest() const { return content_; }
+  [[nodiscard]] Cursor cursor(int64_t next_step, const Journal& journal) const;
+  /// Throws InvalidInput naming each input that differs.
+  void check_resumable(const Cursor& cursor) const;
+
+ private:
+  struct Usable {
+    int64_t sample;
+    int32_t bucket;
+  };
+  struct Window {
+    int64_t first_item;  // in the epoch's order
+    int64_t num_items;
+    int64_t first_step;  // in the epoch
+    int64_t num_steps;
+  };
+
+  const index::Index& index_;  // outlives the plan
+  spec::DataOptions options_;
+  uint64_t seed_;
+  TokenCount tokens_;
+  std::vector<Bucket> buckets_;
+  std::vector<Usable> usable_;
+  Coverage coverage_;
+  int64_t steps_per_epoch_ = 0;
+  Digest content_;
+};
+
+/// Side lengths of about resolution^2 pixels: multiples of bucket_step within [bucket_min, bucket_max]; sorted.
+[[nodiscard]] std::vector<Bucket> make_buckets(const spec::DataOptions& options);
+/// The bucket whose ratio is nearest by |ln|; the smaller index on ties.
+[[nodiscard]] int32_t assign_bucket(const std::vector<Bucket>& buckets, int64_t width, int64_t height);
+
+}  // namespace chiliad::stepplan
