@@ -48,11 +48,6 @@ fs::path parent_of(const fs::path& path) {
 
 }  // namespace
 
-void UniqueFd::reset() {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
-}
-
 File File::open_read(const fs::path& path) { return {path, UniqueFd(open_or_fail(path, O_RDONLY, 0))}; }
 
 File File::create(const fs::path& path) {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "chiliad/io/unique_fd.h"
+#include "chiliad/base/unique_fd.h"
 
 namespace chiliad::io {
 

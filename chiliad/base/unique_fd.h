@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace chiliad::io {
+namespace chiliad {
 
 /// Owns a file descriptor. Move-only.
 class UniqueFd {
@@ -31,4 +31,4 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-}  // namespace chiliad::io
+}  // namespace chiliad
