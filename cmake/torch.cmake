@@ -11,7 +11,8 @@ endif()
 add_library(chiliad_torch INTERFACE)
 target_include_directories(chiliad_torch SYSTEM INTERFACE
   "${CHILIAD_TORCH}/include" "${CHILIAD_TORCH}/include/torch/csrc/api/include")
-target_compile_definitions(chiliad_torch INTERFACE USE_DISTRIBUTED USE_C10D_GLOO _GLIBCXX_USE_CXX11_ABI=1)
+# torch ships a newer fmt in its include folder, which shadows the system's: header-only here, so that nothing of it is linked.
+target_compile_definitions(chiliad_torch INTERFACE USE_DISTRIBUTED USE_C10D_GLOO _GLIBCXX_USE_CXX11_ABI=1 FMT_HEADER_ONLY)
 target_link_libraries(chiliad_torch INTERFACE "${CHILIAD_TORCH}/lib/libtorch_cpu.so" "${CHILIAD_TORCH}/lib/libc10.so")
 file(GLOB chiliad_cuda_runtime "${CHILIAD_TORCH}/../nvidia/cu*/lib")
 target_link_options(chiliad_torch INTERFACE

@@ -1,0 +1,133 @@
+#include <ATen/ATen.h>
+#include <gloo/config.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include <exception>
+#include <utility>
+
+#include "chiliad/base/error.h"
+#include "chiliad/comm/group.h"
+
+namespace chiliad::comm {
+namespace {
+
+[[noreturn]] void peer_lost(const char* call, int rank, const std::exception& error) {
+  std::string text = error.what();
+  text = text.substr(0, text.find('\n'));
+  throw PeerLost(fmt::format("rank {}", rank), fmt::format("{} failed: {}. A peer has gone or did not answer in time", call, text));
+}
+
+class GlooWork final : public Work {
+ public:
+  GlooWork(c10::intrusive_ptr<c10d::Work> work, const char* call, int rank, std::vector<at::Tensor> kept)
+      : work_(std::move(work)), call_(call), rank_(rank), kept_(std::move(kept)) {}
+
+  void wait() override {
+    try {
+      work_->wait();
+    } catch (const std::exception& error) {
+      peer_lost(call_, rank_, error);
+    }
+    kept_.clear();
+  }
+
+ private:
+  c10::intrusive_ptr<c10d::Work> work_;
+  const char* call_;
+  int rank_;
+  std::vector<at::Tensor> kept_;  // must outlive the collective
+};
+
+std::vector<int64_t> to_vector(std::span<const int64_t> counts) { return {counts.begin(), counts.end()}; }
+
+class GlooGroup final : public Group {
+ public:
+  explicit GlooGroup(const GlooOptions& options) : rank_(options.rank), size_(options.size) {
+    const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(options.timeout);
+    try {
+      c10d::TCPStoreOptions store_options;
+      store_options.port = static_cast<uint16_t>(options.port);
+      store_options.isServer = options.rank == 0;
+      store_options.numWorkers = static_cast<size_t>(options.size);
+      store_options.waitWorkers = false;
+      store_options.timeout = timeout;
+      if (options.rank == 0 && options.listen_fd >= 0) store_options.masterListenFd = options.listen_fd;
+      store_ = c10::make_intrusive<c10d::TCPStore>(options.host, store_options);
+      auto gloo_options = c10d::ProcessGroupGloo::Options::create();
+      gloo_options->timeout = timeout;
+      gloo_options->threads = 1;  // in order
+      gloo_options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(options.host));
+      group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(c10::make_intrusive<c10d::PrefixStore>("dp", store_),
+                                                           options.rank, options.size, gloo_options);
+    } catch (const std::exception& error) {
+      peer_lost("connecting", rank_, error);
+    }
+  }
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int size() const override { return size_; }
+
+  std::unique_ptr<Work> all_to_all(at::Tensor out, std::span<const int64_t> out_counts, at::Tensor in,
+                                   std::span<const int64_t> in_counts) override {
+    count(in, in.numel() - in_counts[static_cast<size_t>(rank_)]);
+    auto out_splits = to_vector(out_counts);
+    auto in_splits = to_vector(in_counts);
+    return start("all-to-all", {out, in}, [&] { return group_->alltoall_base(out, in, out_splits, in_splits, {}); });
+  }
+
+  std::unique_ptr<Work> all_gather(at::Tensor out, at::Tensor in) override {
+    count(in, in.numel() * (size_ - 1));
+    return start("all-gather", {out, in}, [&] { return group_->_allgather_base(out, in, {}); });
+  }
+
+  std::unique_ptr<Work> all_gather_parts(at::Tensor flat, std::span<const int64_t> counts) override {
+    const auto splits = to_vector(counts);
+    int64_t begin = 0;
+    for (int r = 0; r < rank_; ++r) begin += splits[static_cast<size_t>(r)];
+    const int64_t mine = splits[static_cast<size_t>(rank_)];
+    const at::Tensor own = flat.narrow(0, begin, mine);
+    at::Tensor in = own.repeat({size_});
+    count(in, mine * (size_ - 1));
+    auto in_splits = std::vector<int64_t>(static_cast<size_t>(size_), mine);
+    auto out_splits = splits;
+    return start("all-gather", {flat, in}, [&] { return group_->alltoall_base(flat, in, out_splits, in_splits, {}); });
+  }
+
+  [[nodiscard]] Traffic traffic() const override { return traffic_; }
+
+  void close() override {
+    group_.reset();
+    store_.reset();
+  }
+
+ private:
+  template <typename Call>
+  std::unique_ptr<Work> start(const char* name, std::vector<at::Tensor> kept, Call call) {
+    ++traffic_.num_calls;
+    try {
+      return std::make_unique<GlooWork>(call(), name, rank_, std::move(kept));
+    } catch (const std::exception& error) {
+      peer_lost(name, rank_, error);
+    }
+  }
+  void count(const at::Tensor& tensor, int64_t elements) {
+    traffic_.bytes_sent += elements * static_cast<int64_t>(tensor.element_size());
+  }
+
+  int rank_;
+  int size_;
+  c10::intrusive_ptr<c10d::Store> store_;
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
+  Traffic traffic_;
+};
+
+}  // namespace
+
+std::unique_ptr<Group> connect(const GlooOptions& options) {
+  if (options.size == 1) return make_solo_group();
+  return std::make_unique<GlooGroup>(options);
+}
+
+}  // namespace chiliad::comm

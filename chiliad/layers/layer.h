@@ -1,0 +1,54 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "chiliad/spec/layer_table.h"
+
+namespace chiliad::layers {
+
+/// Named tensors that flow from layer to layer.
+class Carry {
+ public:
+  void set(const std::string& name, at::Tensor value);
+  /// Throws InternalError if it is not there.
+  [[nodiscard]] const at::Tensor& get(const std::string& name) const;
+  [[nodiscard]] bool has(const std::string& name) const;
+  [[nodiscard]] const std::vector<std::pair<std::string, at::Tensor>>& entries() const { return entries_; }
+
+ private:
+  std::vector<std::pair<std::string, at::Tensor>> entries_;
+};
+
+/// A layer: a function of the carry and its parameters. Inside, tensor-parallel collectives would run on a group passed in;
+/// gradients are made by autograd over this layer alone (parallel/segment.h).
+class Layer {
+ public:
+  explicit Layer(spec::LayerDecl decl) : decl_(std::move(decl)) {}
+  virtual ~Layer() = default;
+  Layer(const Layer&) = delete;
+  Layer& operator=(const Layer&) = delete;
+
+  /// Sets the carry entries that decl().writes names.
+  virtual void forward(Carry& carry) const = 0;
+
+  [[nodiscard]] const spec::LayerDecl& decl() const { return decl_; }
+  /// Gives the layer its parameters, in the order of decl().params. The tensors are views of the owner's buffer.
+  void bind(std::vector<at::Tensor> params);
+  [[nodiscard]] const std::vector<at::Tensor>& params() const { return params_; }
+
+ protected:
+  /// The parameter `<layer name>.<name>`.
+  [[nodiscard]] const at::Tensor& param(const std::string& name) const;
+  /// x W^T + b with `name`.weight and `name`.bias.
+  [[nodiscard]] at::Tensor linear(const std::string& name, const at::Tensor& x) const;
+
+ private:
+  spec::LayerDecl decl_;
+  std::vector<at::Tensor> params_;
+};
+
+}  // namespace chiliad::layers

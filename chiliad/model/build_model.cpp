@@ -1,0 +1,60 @@
+#include "chiliad/model/build_model.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "chiliad/base/error.h"
+#include "chiliad/base/hash.h"
+#include "chiliad/base/rng.h"
+#include "chiliad/model/pixel_dit.h"
+#include "chiliad/ops/embedding.h"
+
+namespace chiliad::model {
+
+std::vector<std::unique_ptr<layers::Layer>> build_model(const spec::ModelOptions& options) {
+  std::vector<std::unique_ptr<layers::Layer>> built;
+  for (const auto& decl : spec::make_layer_table(options).layers) {
+    built.push_back(make_pixel_dit_layer(decl, options));
+  }
+  return built;
+}
+
+void initialise(const spec::ParamDecl& param, uint64_t seed, at::Tensor out) {
+  CHILIAD_CHECK(out.is_contiguous() && out.scalar_type() == at::kFloat);
+  const std::span<float> values(out.mutable_data_ptr<float>(), static_cast<size_t>(out.numel()));
+  Rng rng({seed, hash64(param.name), static_cast<uint64_t>(Draw::kInit)});
+  switch (param.init) {
+    case spec::Init::kZero: std::fill(values.begin(), values.end(), 0.0F); return;
+    case spec::Init::kOne: std::fill(values.begin(), values.end(), 1.0F); return;
+    case spec::Init::kNormal002:
+      rng.fill_normal(values);
+      for (float& value : values) value *= 0.02F;
+      return;
+    case spec::Init::kNormalUnit: rng.fill_normal(values); return;
+    case spec::Init::kXavierUniform: {
+      const auto fan = static_cast<double>(param.shape[0] + param.shape[1]);
+      const auto limit = static_cast<float>(std::sqrt(6.0 / fan));
+      for (float& value : values) value = (2.0F * rng.uniform() - 1.0F) * limit;
+      return;
+    }
+  }
+}
+
+layers::Carry make_input(const spec::ModelOptions& options, const at::Tensor& patches, const at::Tensor& time,
+                         const at::Tensor& tokens, int64_t rows, int64_t columns) {
+  CHILIAD_CHECK_EQ(patches.size(1), rows * columns);
+  layers::Carry carry;
+  const at::Tensor mask = tokens.ne(0);  // [B, T]
+  const at::Tensor weights = mask.to(at::kFloat);
+  carry.set("tokens", tokens);
+  carry.set("token_mask", mask);
+  carry.set("token_weights", (weights / weights.sum(1, true)).unsqueeze(1));
+  carry.set("text_positions", ops::line_positions(tokens.size(1), options.width));
+  carry.set("patches", patches);
+  carry.set("time", time);
+  carry.set("image_positions", ops::grid_positions(rows, columns, options.width));
+  return carry;
+}
+
+}  // namespace chiliad::model

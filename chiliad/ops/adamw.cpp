@@ -1,0 +1,62 @@
+#include "chiliad/ops/adamw.h"
+
+#include <array>
+#include <cmath>
+
+// Elementwise loops without contraction: every clone rounds alike, so the choice of instruction set changes no bit.
+#define CHILIAD_WIDE __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3", "no-math-errno")))
+
+namespace chiliad::ops {
+
+CHILIAD_WIDE void adamw(const AdamWStep& options, int64_t count, float* __restrict param, const float* __restrict grad,
+                        float* __restrict exp_avg, float* __restrict exp_avg_sq, float* __restrict average) {
+  const auto steps = static_cast<double>(options.step);
+  const double correction1 = 1.0 - std::pow(options.beta1, steps);
+  const double correction2 = 1.0 - std::pow(options.beta2, steps);
+  const auto scale = static_cast<float>(options.grad_scale);
+  const auto keep1 = static_cast<float>(options.beta1);
+  const auto new1 = static_cast<float>(1.0 - options.beta1);
+  const auto keep2 = static_cast<float>(options.beta2);
+  const auto new2 = static_cast<float>(1.0 - options.beta2);
+  const auto shrink = static_cast<float>(1.0 - options.lr * options.weight_decay);
+  const auto step_size = static_cast<float>(options.lr / correction1);
+  const auto root_correction2 = static_cast<float>(std::sqrt(correction2));
+  const auto eps = static_cast<float>(options.eps);
+  for (int64_t i = 0; i < count; ++i) {
+    const float g = grad[i] * scale;
+    const float m = keep1 * exp_avg[i] + new1 * g;
+    const float v = keep2 * exp_avg_sq[i] + new2 * (g * g);
+    exp_avg[i] = m;
+    exp_avg_sq[i] = v;
+    param[i] = param[i] * shrink - step_size * (m / (std::sqrt(v) / root_correction2 + eps));
+  }
+  if (average == nullptr) return;
+  const auto new_average = static_cast<float>(1.0 - options.ema);
+  for (int64_t i = 0; i < count; ++i) average[i] = average[i] + new_average * (param[i] - average[i]);
+}
+
+double sum_of_squares(const float* values, int64_t count) {
+  constexpr int kLanes = 8;
+  std::array<double, kLanes> lanes{};
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const double x = values[i + lane];
+      lanes[static_cast<size_t>(lane)] += x * x;
+    }
+  }
+  double total = 0.0;
+  for (; i < count; ++i) total += static_cast<double>(values[i]) * values[i];
+  for (const double lane : lanes) total += lane;
+  return total;
+}
+
+CHILIAD_WIDE void sum_parts(const float* __restrict parts, int64_t num_parts, int64_t count, float* __restrict out) {
+  for (int64_t i = 0; i < count; ++i) out[i] = parts[i];
+  for (int64_t part = 1; part < num_parts; ++part) {
+    const float* values = parts + part * count;
+    for (int64_t i = 0; i < count; ++i) out[i] += values[i];
+  }
+}
+
+}  // namespace chiliad::ops

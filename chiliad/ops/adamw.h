@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+
+namespace chiliad::ops {
+
+/// Numbers of one AdamW step; bias corrections are of step `step` (from 1).
+struct AdamWStep {
+  double lr = 0.0;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0.0;
+  int64_t step = 1;
+  double grad_scale = 1.0;  ///< multiplies the gradient first (clipping, planned / actual)
+  double ema = 0.0;         ///< decay of the average; used where `average` is given
+};
+
+/// One pass over `count` fp32 values: decoupled decay, moments, update, moving average. The same bits on every machine
+/// with IEEE arithmetic (no fused multiply-add). `average` may be null.   Source: torch.optim.AdamW.
+void adamw(const AdamWStep& options, int64_t count, float* param, const float* grad, float* exp_avg, float* exp_avg_sq,
+           float* average);
+
+/// Sum of squares in double, in fixed order.
+[[nodiscard]] double sum_of_squares(const float* values, int64_t count);
+
+/// out[i] = parts[0][i] + parts[1][i] + ... in rank order, fp32; parts lie one after the other.
+void sum_parts(const float* parts, int64_t num_parts, int64_t count, float* out);
+
+}  // namespace chiliad::ops

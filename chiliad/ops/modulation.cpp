@@ -1,0 +1,25 @@
+#include "chiliad/ops/modulation.h"
+
+#include <ATen/ATen.h>
+
+namespace chiliad::ops {
+
+at::Tensor norm_modulate(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& scale) {
+  const at::Tensor normed = at::layer_norm(x, {x.size(-1)}, {}, {}, 1e-6);
+  return at::addcmul(normed + shift, normed, scale);
+}
+
+at::Tensor gated_residual(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y) {
+  return at::addcmul(x, gate, y);
+}
+
+at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  return at::layer_norm(x, {x.size(-1)}, weight, bias, 1e-5);
+}
+
+at::Tensor mlp(const at::Tensor& x, const at::Tensor& w1, const at::Tensor& b1, const at::Tensor& w2,
+               const at::Tensor& b2) {
+  return at::linear(at::gelu(at::linear(x, w1, b1), "tanh"), w2, b2);
+}
+
+}  // namespace chiliad::ops

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <vector>
+
+#include "chiliad/schedule/program.h"
+
+namespace chiliad::schedule {
+
+/// Seconds of each kind of instruction of one rank.
+struct Costs {
+  std::vector<std::vector<double>> forward;   ///< [layer][slot]
+  std::vector<std::vector<double>> backward;  ///< [layer][slot]
+  std::vector<double> reduce;                 ///< [layer], on the wire
+  std::vector<double> optimize;               ///< [layer]
+  std::vector<double> gather;                 ///< [layer], on the wire
+  double agree = 0.0;
+};
+
+struct Prediction {
+  double seconds = 0.0;
+  double compute = 0.0;
+  double communication = 0.0;
+  double exposed = 0.0;  ///< waiting for the wire
+};
+
+/// Prices a program: compute in order, the wire beside it, one transfer at a time.
+[[nodiscard]] Prediction simulate(const Program& program, const Costs& costs);
+
+}  // namespace chiliad::schedule

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "chiliad/base/shape.h"
+#include "chiliad/spec/options/model.h"
+
+namespace chiliad::spec {
+
+/// How a parameter starts. Draws come from Rng({seed, hash(name), Draw::kInit}), so they depend on nothing else.
+enum class Init { kZero, kOne, kXavierUniform, kNormal002, kNormalUnit };
+
+/// One parameter of a layer; `name` is unique in the model and is the key in checkpoints.
+struct ParamDecl {
+  std::string name;
+  Shape shape;
+  Init init = Init::kZero;
+  bool decay = false;  ///< weight decay applies (matrices only)
+};
+
+/// Sizes of a micro-batch on which work depends.
+struct BatchShape {
+  int64_t items = 0;
+  int64_t image_tokens = 0;  ///< of one item
+  int64_t text_tokens = 0;   ///< of one item, padded
+};
+
+/// Amounts of work by kind; seconds are their sum, each divided by its rate (work.h).
+struct Work {
+  double linear_flops = 0.0;     ///< matrix products with weights
+  double attention_flops = 0.0;  ///< products between activations, the quadratic term
+  double elementwise = 0.0;      ///< activation values touched by everything else
+  double launches = 0.0;         ///< operators started: the part that does not shrink with the batch
+
+  Work& operator+=(const Work& other);
+  [[nodiscard]] Work scaled(double factor) const;
+  [[nodiscard]] double flops() const { return linear_flops + attention_flops; }
+};
+
+enum class LayerKind { kTextEmbedding, kTextBlock, kImageEmbedding, kDiffusionBlock, kImageHead };
+
+/// One layer as every part of the system sees it; the torch builder is keyed by `kind` (model/).
+struct LayerDecl {
+  LayerKind kind;
+  std::string name;       ///< prefix of its parameters
+  std::string component;  ///< text_encoder, backbone, head
+  std::vector<ParamDecl> params;
+  std::vector<std::string> reads;   ///< carry entries that it takes
+  std::vector<std::string> writes;  ///< carry entries that it replaces or adds
+  int64_t width = 0;
+  int64_t hidden = 0;  ///< MLP width
+  int64_t pixels = 0;  ///< values of one patch
+
+  /// Forward work of a micro-batch; backward is twice that for trained layers. 1 MAC = 2 FLOPs, full attention counted.
+  [[nodiscard]] Work forward(const BatchShape& shape) const;
+  [[nodiscard]] int64_t num_params() const;
+};
+
+/// A model: its layers in the order of the forward pass. The one place where shapes, names, work and order are declared.
+struct LayerTable {
+  std::vector<LayerDecl> layers;
+
+  [[nodiscard]] int64_t num_params() const;
+  /// Forward + backward.
+  [[nodiscard]] Work step_work(const BatchShape& shape) const;
+};
+
+/// Throws InvalidInput for a family that is not built.
+[[nodiscard]] LayerTable make_layer_table(const ModelOptions& options);
+
+}  // namespace chiliad::spec

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "chiliad/spec/layer_table.h"
+
+namespace chiliad::spec {
+
+/// How fast one rank does each kind of work. Measured (`chiliad probe`), recorded with the layout, used by `pack` alone:
+/// rates change the packing, and with it rounding, never the content of a step.
+struct Rates {
+  double linear_flops_per_s = 9e10;
+  double attention_flops_per_s = 1.2e10;
+  double elementwise_per_s = 6e8;
+  double launches_per_s = 2.5e5;
+
+  [[nodiscard]] double seconds(const Work& work) const {
+    return work.linear_flops / linear_flops_per_s + work.attention_flops / attention_flops_per_s +
+           work.elementwise / elementwise_per_s + work.launches / launches_per_s;
+  }
+};
+
+}  // namespace chiliad::spec
