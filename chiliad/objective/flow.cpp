@@ -1,0 +1,81 @@
+#include "chiliad/objective/flow.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "chiliad/base/error.h"
+#include "chiliad/base/rng.h"
+
+namespace chiliad::objective {
+
+float draw_time(const spec::ObjectiveOptions& options, uint64_t draw_key) {
+  Rng rng({draw_key, static_cast<uint64_t>(Draw::kTime)});
+  double t = 0.0;
+  if (options.times == "uniform") {
+    t = rng.uniform_double();
+  } else {
+    const double x = options.times_mean + options.times_std * static_cast<double>(rng.normal());
+    t = 1.0 / (1.0 + std::exp(-x));
+  }
+  t = options.shift * t / (1.0 + (options.shift - 1.0) * t);
+  return static_cast<float>(std::clamp(t, 1e-5, 1.0));
+}
+
+bool draw_caption_dropout(const spec::ObjectiveOptions& options, uint64_t draw_key) {
+  Rng rng({draw_key, static_cast<uint64_t>(Draw::kDropout)});
+  return rng.uniform_double() < options.caption_dropout;
+}
+
+at::Tensor patchify(const at::Tensor& pixels, int64_t patch) {
+  const int64_t rows = pixels.size(1) / patch;
+  const int64_t columns = pixels.size(2) / patch;
+  return pixels.to(at::kFloat)
+      .div(127.5)
+      .sub(1.0)
+      .view({pixels.size(0), rows, patch, columns, patch, 3})
+      .permute({0, 1, 3, 2, 4, 5})
+      .reshape({pixels.size(0), rows * columns, patch * patch * 3});
+}
+
+at::Tensor unpatchify(const at::Tensor& patches, int64_t rows, int64_t columns, int64_t patch) {
+  return patches.view({patches.size(0), rows, columns, patch, patch, 3})
+      .permute({0, 1, 3, 2, 4, 5})
+      .reshape({patches.size(0), rows * patch, columns * patch, 3});
+}
+
+at::Tensor draw_noise(std::span<const uint64_t> draw_keys, int64_t count) {
+  at::Tensor noise = at::empty({static_cast<int64_t>(draw_keys.size()), count}, at::kFloat);
+  float* out = noise.mutable_data_ptr<float>();
+  for (const uint64_t key : draw_keys) {
+    Rng rng({key, static_cast<uint64_t>(Draw::kNoise)});
+    rng.fill_normal({out, static_cast<size_t>(count)});
+    out += count;
+  }
+  return noise;
+}
+
+at::Tensor interpolate(const at::Tensor& x0, const at::Tensor& noise, const at::Tensor& t) {
+  const at::Tensor time = t.view({-1, 1, 1});
+  return (1.0 - time) * x0 + time * noise;
+}
+
+at::Tensor item_losses(const spec::ObjectiveOptions& options, const at::Tensor& prediction, const at::Tensor& x0,
+                       const at::Tensor& noise, const at::Tensor& t) {
+  const bool predicts_sample = options.prediction == "sample";
+  const bool velocity_space = options.loss == "velocity";
+  const at::Tensor target = predicts_sample ? x0 : noise - x0;
+  const at::Tensor errors = (prediction - target).square().mean({1, 2});  // [B]
+  if (predicts_sample && velocity_space) return errors / t.clamp_min(options.min_time).square();
+  if (!predicts_sample && !velocity_space) return errors * t.square();
+  return errors;
+}
+
+at::Tensor to_velocity(const spec::ObjectiveOptions& options, const at::Tensor& prediction, const at::Tensor& x_t,
+                       double t) {
+  if (options.prediction != "sample") return prediction;
+  return (x_t - prediction) / std::max(t, options.min_time);
+}
+
+}  // namespace chiliad::objective

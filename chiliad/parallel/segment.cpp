@@ -1,0 +1,54 @@
+#include "chiliad/parallel/segment.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+
+namespace chiliad::parallel {
+namespace {
+
+bool carries_gradient(const at::Tensor& tensor) { return tensor.is_floating_point() && tensor.requires_grad(); }
+
+void add(layers::Carry& gradients, const std::string& name, const at::Tensor& value) {
+  if (gradients.has(name) && gradients.get(name).defined()) {
+    gradients.set(name, gradients.get(name) + value);
+  } else {
+    gradients.set(name, value);
+  }
+}
+
+}  // namespace
+
+Segment run_forward(const layers::Layer& layer, layers::Carry& carry) {
+  Segment segment;
+  layers::Carry local = carry;
+  for (const auto& name : layer.decl().reads) {
+    at::Tensor leaf = carry.get(name).detach();
+    leaf.set_requires_grad(true);
+    local.set(name, leaf);
+    segment.inputs.emplace_back(name, leaf);
+  }
+  layer.forward(local);
+  for (const auto& name : layer.decl().writes) {
+    segment.outputs.emplace_back(name, local.get(name));
+    carry.set(name, local.get(name).detach());
+  }
+  return segment;
+}
+
+void run_backward(Segment segment, layers::Carry& gradients) {
+  std::vector<at::Tensor> outputs;
+  std::vector<at::Tensor> output_gradients;
+  for (const auto& [name, tensor] : segment.outputs) {
+    if (!carries_gradient(tensor) || !gradients.has(name) || !gradients.get(name).defined()) continue;
+    outputs.push_back(tensor);
+    output_gradients.push_back(gradients.get(name));
+    gradients.set(name, {});
+  }
+  if (outputs.empty()) return;
+  torch::autograd::backward(outputs, output_gradients);
+  for (const auto& [name, leaf] : segment.inputs) {
+    if (leaf.grad().defined()) add(gradients, name, leaf.grad());
+  }
+}
+
+}  // namespace chiliad::parallel

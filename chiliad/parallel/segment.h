@@ -1,0 +1,26 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "chiliad/layers/layer.h"
+
+namespace chiliad::parallel {
+
+/// One layer's forward for one slot, as its own piece of autograd graph: what it read (leaves) and wrote.
+struct Segment {
+  std::vector<std::pair<std::string, at::Tensor>> inputs;
+  std::vector<std::pair<std::string, at::Tensor>> outputs;
+};
+
+/// Runs the layer on detached inputs and puts its outputs (detached) into `carry`.
+[[nodiscard]] Segment run_forward(const layers::Layer& layer, layers::Carry& carry);
+
+/// Backward of the segment: takes the gradients of its outputs from `gradients`, adds those of its inputs to it, and adds
+/// those of the parameters to the parameters' gradient buffers. Frees the graph.
+void run_backward(Segment segment, layers::Carry& gradients);
+
+}  // namespace chiliad::parallel
