@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -50,11 +52,25 @@ class Channel {
   [[nodiscard]] int fd() const { return socket_.get(); }
   [[nodiscard]] UniqueFd release() { return std::move(socket_); }
 
-  Channel(Channel&& other) noexcept : socket_(std::move(other.socket_)) {}
+  Channel(Channel&& other) noexcept
+      : socket_(std::move(other.socket_)), send_broken_(other.send_broken_), partial_(std::move(other.partial_)) {}
 
  private:
+  /// A frame of which a part has arrived; kept when a deadline passes inside of it.
+  struct Partial {
+    std::array<uint32_t, 2> header{};
+    size_t header_bytes = 0;
+    std::string body;
+    size_t body_bytes = 0;
+    UniqueFd fd;
+  };
+  [[nodiscard]] bool fill_header();
+  [[nodiscard]] bool fill_body();
+
   UniqueFd socket_;
-  std::mutex send_mutex_;  // one frame at a time
+  std::mutex send_mutex_;     // one frame at a time; guards send_broken_
+  bool send_broken_ = false;  // a frame was cut off: what follows would be misread
+  Partial partial_;
 };
 
 }  // namespace chiliad::ipc

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "chiliad/base/clock.h"
@@ -25,9 +26,12 @@ struct SpawnOptions {
 };
 
 /// A child that gets SIGKILL when its parent dies (PR_SET_PDEATHSIG). Started by posix_spawn/vfork, never by a plain fork of
-/// a threaded process. The destructor kills and reaps it.
+/// a threaded process. The destructor kills and reaps it. The kernel ties that signal to the *thread* that spawned: spawn
+/// from one that lives as long as the child.
 class ChildProcess {
  public:
+  /// Descriptors 0, 1, 2 and `inherit` stay open, all others are closed; signals are at their defaults, none blocked.
+  /// Throws InvalidInput if the program cannot be executed, Unavailable where processes or memory are short.
   [[nodiscard]] static ChildProcess spawn(const SpawnOptions& options);
   ~ChildProcess();
   ChildProcess(ChildProcess&& other) noexcept;
@@ -37,6 +41,7 @@ class ChildProcess {
 
   /// Nothing while it runs, after waiting for at most `deadline`.
   [[nodiscard]] std::optional<ExitStatus> wait(Nanoseconds deadline);
+  /// Does nothing once the child was reaped.
   void signal(int number);
   [[nodiscard]] pid_t pid() const { return pid_; }
   /// Readable when the child has ended; for poll().
@@ -44,6 +49,7 @@ class ChildProcess {
 
  private:
   ChildProcess() = default;
+  void kill_and_reap() noexcept;
   pid_t pid_ = -1;
   UniqueFd pidfd_;
   std::optional<ExitStatus> status_;
