@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "chiliad/base/hash.h"
@@ -37,13 +38,13 @@ void write_sidecar(const std::filesystem::path& path, const Shard& shard);
 void write_manifest(const std::filesystem::path& folder, const Manifest& manifest);
 [[nodiscard]] Manifest read_manifest(const std::filesystem::path& folder);
 
-/// Derived column: token count of each caption of a shard, in caption order; a file keyed by shard content, tokenizer and
-/// template digests, made on first use.
+/// Derived column: token count of each caption of a shard, in caption order; a file keyed by shard content,
+/// tokenizer and template digests, made on first use.
 struct TokenColumn {
   std::vector<uint32_t> caption_tokens;
 };
-[[nodiscard]] std::filesystem::path token_column_path(const std::filesystem::path& folder, const Digest& shard,
-                                                      const Digest& tokenizer);
+[[nodiscard]] std::filesystem::path token_column_path(const std::filesystem::path& folder,
+                                                      const Digest& shard, const Digest& tokenizer);
 void write_token_column(const std::filesystem::path& path, const TokenColumn& column);
 [[nodiscard]] TokenColumn read_token_column(const std::filesystem::path& path, size_t num_captions);
 
@@ -51,6 +52,22 @@ void write_token_column(const std::filesystem::path& path, const TokenColumn& co
 class Index {
  public:
   [[nodiscard]] static Index open(const std::filesystem::path& folder);
+  /// An index that lies in no folder; num_samples and the digest of `manifest` are set from the shards.
+  [[nodiscard]] static Index from_shards(Manifest manifest, std::vector<Shard> shards) {
+    Index index;
+    Hasher hasher;
+    hasher.add(manifest.layout);
+    index.first_sample_.push_back(0);
+    for (const Shard& shard : shards) {
+      hasher.add(shard.content);
+      index.first_sample_.push_back(index.first_sample_.back() + static_cast<int64_t>(shard.samples.size()));
+    }
+    index.manifest_ = std::move(manifest);
+    index.manifest_.num_samples = index.first_sample_.back();
+    index.manifest_.digest = hasher.digest();
+    index.shards_ = std::move(shards);
+    return index;
+  }
 
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
@@ -74,7 +91,7 @@ class Index {
   std::filesystem::path folder_;
   Manifest manifest_;
   std::vector<Shard> shards_;
-  std::vector<int64_t> first_sample_;
+  std::vector<int64_t> first_sample_;  // of each shard, and the end
 };
 
 }  // namespace chiliad::index

@@ -36,8 +36,8 @@ struct Frame {
 
 inline constexpr size_t kMaxFrameBytes = 16 << 20;
 
-/// One end of a Unix stream socket that carries frames: u32 type, u32 length (little-endian), body, and descriptors by
-/// SCM_RIGHTS. `send` is thread-safe; `receive` is for one thread.
+/// One end of a Unix stream socket that carries frames: u32 type, u32 length (little-endian), body, and
+/// descriptors by SCM_RIGHTS. `send` is thread-safe; `receive` is for one thread.
 class Channel {
  public:
   explicit Channel(UniqueFd socket) : socket_(std::move(socket)) {}
@@ -46,14 +46,17 @@ class Channel {
 
   /// Throws PeerLost if the peer has gone, Unavailable if it does not read for 30 s.
   void send(FrameType type, const std::string& body, int fd = -1);
-  /// The next frame, or nothing after `deadline`. Throws PeerLost at end of stream, CorruptData for a frame over the limit.
+  /// The next frame, or nothing after `deadline`. Throws PeerLost at end of stream, CorruptData for a frame
+  /// over the limit.
   [[nodiscard]] std::optional<Frame> receive(Nanoseconds deadline);
 
   [[nodiscard]] int fd() const { return socket_.get(); }
   [[nodiscard]] UniqueFd release() { return std::move(socket_); }
 
   Channel(Channel&& other) noexcept
-      : socket_(std::move(other.socket_)), send_broken_(other.send_broken_), partial_(std::move(other.partial_)) {}
+      : socket_(std::move(other.socket_)),
+        send_broken_(other.send_broken_),
+        partial_(std::move(other.partial_)) {}
 
  private:
   /// A frame of which a part has arrived; kept when a deadline passes inside of it.

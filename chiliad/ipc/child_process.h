@@ -13,25 +13,26 @@
 namespace chiliad::ipc {
 
 struct ExitStatus {
-  int code = 0;        ///< where it exited by itself
-  int signal = 0;      ///< else the signal
+  int code = 0;    ///< where it exited by itself
+  int signal = 0;  ///< else the signal
   /// "exit code 3" or "signal 9 (Killed)".
   [[nodiscard]] std::string to_string() const;
 };
 
 struct SpawnOptions {
-  std::vector<std::string> argv;                                ///< argv[0] is the program's path
-  std::vector<std::pair<std::string, std::string>> environment; ///< added to ours
-  std::vector<int> inherit;                                     ///< descriptors kept open under the same number
+  std::vector<std::string> argv;                                 ///< argv[0] is the program's path
+  std::vector<std::pair<std::string, std::string>> environment;  ///< added to ours
+  std::vector<int> inherit;  ///< descriptors kept open under the same number
 };
 
-/// A child that gets SIGKILL when its parent dies (PR_SET_PDEATHSIG). Started by posix_spawn/vfork, never by a plain fork of
-/// a threaded process. The destructor kills and reaps it. The kernel ties that signal to the *thread* that spawned: spawn
-/// from one that lives as long as the child.
+/// A child that gets SIGKILL when its parent dies (PR_SET_PDEATHSIG). Started by posix_spawn/vfork, never by
+/// a plain fork of a threaded process. The destructor kills and reaps it. The kernel ties that signal to the
+/// *thread* that spawned: spawn from one that lives as long as the child.
 class ChildProcess {
  public:
-  /// Descriptors 0, 1, 2 and `inherit` stay open, all others are closed; signals are at their defaults, none blocked.
-  /// Throws InvalidInput if the program cannot be executed, Unavailable where processes or memory are short.
+  /// Descriptors 0, 1, 2 and `inherit` stay open, all others are closed; signals are at their defaults, none
+  /// blocked. Throws InvalidInput if the program cannot be executed, Unavailable where processes or memory
+  /// are short.
   [[nodiscard]] static ChildProcess spawn(const SpawnOptions& options);
   ~ChildProcess();
   ChildProcess(ChildProcess&& other) noexcept;

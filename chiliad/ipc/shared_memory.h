@@ -8,7 +8,8 @@
 
 namespace chiliad::ipc {
 
-/// Anonymous shared memory (memfd): no name, gone with its last holder, outlives a worker while the parent holds it.
+/// Anonymous shared memory (memfd): no name, gone with its last holder, outlives a worker while the parent
+/// holds it.
 class SharedMemory {
  public:
   /// Zeroed; `label` shows in /proc only. Throws Unavailable where memory is short.

@@ -28,8 +28,8 @@ struct Batch {
 struct RankStep {
   int64_t step = 0;
   int64_t epoch = 0;
-  int64_t num_items = 0;       ///< planned global count (items of weight > 0 in the plan)
-  Digest digest;               ///< of the step's items
+  int64_t num_items = 0;  ///< planned global count (items of weight > 0 in the plan)
+  Digest digest;          ///< of the step's items
   std::vector<Batch> slots;
   std::vector<Verdict> verdicts;  ///< found by this rank while loading this step
   double predicted_work = 0.0;

@@ -35,9 +35,9 @@ struct LoaderStats {
   double wait_seconds = 0.0;  ///< that next() waited
 };
 
-/// Loads this rank's items several steps ahead on native threads: read -> verify checksum -> decode -> cover/crop/flip ->
-/// slot. Work finishes in any order and is handed over in plan order; the output depends on nothing but the plan.
-/// `next` is for one thread; amendments may be added between calls.
+/// Loads this rank's items several steps ahead on native threads: read -> verify checksum -> decode ->
+/// cover/crop/flip -> slot. Work finishes in any order and is handed over in plan order; the output depends
+/// on nothing but the plan. `next` is for one thread; amendments may be added between calls.
 class Loader {
  public:
   /// `plan` outlives the loader. Starts at `first_step`.
@@ -47,10 +47,11 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  /// The next step's batches. Throws Unavailable if storage does not answer within the deadline (a timeout is never a
-  /// verdict), and InternalError past end_step.
+  /// The next step's batches. Throws Unavailable if storage does not answer within the deadline (a timeout is
+  /// never a verdict), and InternalError past end_step.
   [[nodiscard]] RankStep next();
-  /// Agreed amendments hold from their step on; steps already loaded get weight 0 and zero pixels for those samples.
+  /// Agreed amendments hold from their step on; steps already loaded get weight 0 and zero pixels for those
+  /// samples.
   void amend(const std::vector<stepplan::Amendment>& amendments);
   [[nodiscard]] LoaderStats stats() const;
   /// Stops and joins; `next` refuses afterwards.

@@ -16,16 +16,16 @@ struct Bucket {
 
 /// One item of a step: which sample, in which shape, with which draws. Content only: nothing of ranks.
 struct Item {
-  int64_t sample = 0;      ///< number in the index
-  uint32_t position = 0;   ///< in the step; the order of `select`, the same for every layout
-  int32_t bucket = 0;      ///< in Plan::buckets()
-  int32_t caption = -1;    ///< in the shard's captions; -1: none
-  uint32_t num_tokens = 0; ///< of that caption (1 where there is none: the null caption)
+  int64_t sample = 0;       ///< number in the index
+  uint32_t position = 0;    ///< in the step; the order of `select`, the same for every layout
+  int32_t bucket = 0;       ///< in Plan::buckets()
+  int32_t caption = -1;     ///< in the shard's captions; -1: none
+  uint32_t num_tokens = 0;  ///< of that caption (1 where there is none: the null caption)
   float crop_x = 0.5F;
   float crop_y = 0.5F;
   bool flip = false;
-  float weight = 1.0F;     ///< 0: agreed to be bad (journal)
-  uint64_t draw_key = 0;   ///< keys the item's random draws (time, noise, dropout): Rng({draw_key, purpose})
+  float weight = 1.0F;    ///< 0: agreed to be bad (journal)
+  uint64_t draw_key = 0;  ///< keys the item's random draws (time, noise, dropout): Rng({draw_key, purpose})
 };
 
 /// The items of one optimizer step.

@@ -18,8 +18,8 @@ struct Amendment {
   bool operator==(const Amendment&) const = default;
 };
 
-/// The amendments in the order in which they were agreed. Kept in the run directory (journal.jsonl, fsynced before use)
-/// and in every checkpoint.
+/// The amendments in the order in which they were agreed. Kept in the run directory (journal.jsonl, fsynced
+/// before use) and in every checkpoint.
 class Journal {
  public:
   /// Ignores a sample that already has one.

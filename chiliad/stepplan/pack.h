@@ -6,7 +6,8 @@
 
 namespace chiliad::stepplan {
 
-/// Predicted seconds of forward + backward of a micro-batch: num_items pictures of `bucket`, captions padded to max_tokens.
+/// Predicted seconds of forward + backward of a micro-batch: num_items pictures of `bucket`, captions padded
+/// to max_tokens.
 using WorkModel = std::function<double(Bucket bucket, int64_t num_items, int64_t max_tokens)>;
 
 struct PackOptions {
@@ -15,9 +16,10 @@ struct PackOptions {
   WorkModel work;
 };
 
-/// Cuts a step into micro-batches of one bucket each so that every rank has about equal work and the same number of
-/// slots. A pure function of the step and the options; items keep the plan's order inside a micro-batch. Ranks may get
-/// empty slots where there are fewer items than ranks.
-[[nodiscard]] PackedStep pack(const Step& step, const std::vector<Bucket>& buckets, const PackOptions& options);
+/// Cuts a step into micro-batches of one bucket each so that every rank has about equal work and the same
+/// number of slots. A pure function of the step and the options; items keep the plan's order inside a
+/// micro-batch. Ranks may get empty slots where there are fewer items than ranks.
+[[nodiscard]] PackedStep pack(const Step& step, const std::vector<Bucket>& buckets,
+                              const PackOptions& options);
 
 }  // namespace chiliad::stepplan

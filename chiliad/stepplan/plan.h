@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "chiliad/spec/options/data.h"
 #include "chiliad/stepplan/item.h"
 #include "chiliad/stepplan/journal.h"
+#include "chiliad/stepplan/order.h"
 
 namespace chiliad::stepplan {
 
@@ -33,9 +35,9 @@ struct Coverage {
   int64_t in_index = 0;
   int64_t in_order = 0;
   int64_t bad_image = 0;
-  int64_t no_caption = 0;    ///< no caption in any of the wanted languages
-  int64_t aspect = 0;        ///< beyond max_aspect_error
-  int64_t over_limit = 0;    ///< beyond data.limit
+  int64_t no_caption = 0;  ///< no caption in any of the wanted languages
+  int64_t aspect = 0;      ///< beyond max_aspect_error
+  int64_t over_limit = 0;  ///< beyond data.limit
 };
 
 /// Token count of the caption `caption` of shard `shard`.
@@ -47,10 +49,17 @@ class Plan {
  public:
   /// Throws InvalidInput if no item is left, with the coverage in the message.
   Plan(const index::Index& index, const spec::DataOptions& options, uint64_t seed, TokenCount tokens);
+  ~Plan();
+  Plan(Plan&&) noexcept;
+  Plan& operator=(Plan&&) = delete;
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
 
   [[nodiscard]] Step select(int64_t step, const Journal& journal) const;
 
   [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
+  [[nodiscard]] const index::Index& index() const { return index_; }
+  [[nodiscard]] const Order& order() const { return *order_; }
   [[nodiscard]] const Coverage& coverage() const { return coverage_; }
   [[nodiscard]] int64_t items_per_epoch() const { return static_cast<int64_t>(usable_.size()); }
   [[nodiscard]] int64_t steps_per_epoch() const { return steps_per_epoch_; }
@@ -63,26 +72,35 @@ class Plan {
   struct Usable {
     int64_t sample;
     int32_t bucket;
+    uint32_t shard;
   };
-  struct Window {
-    int64_t first_item;  // in the epoch's order
-    int64_t num_items;
-    int64_t first_step;  // in the epoch
-    int64_t num_steps;
-  };
+  struct ClusterCache;
+
+  void find_usable();
+  void apply_limit();
+  void make_order();
+  void group_buckets();
+  [[nodiscard]] std::vector<int64_t> clustered_items(int64_t epoch, int64_t window, int64_t step) const;
+  [[nodiscard]] Item make_item(const Usable& usable, int64_t epoch) const;
 
   const index::Index& index_;  // outlives the plan
   spec::DataOptions options_;
   uint64_t seed_;
   TokenCount tokens_;
   std::vector<Bucket> buckets_;
-  std::vector<Usable> usable_;
+  std::vector<int64_t> shard_start_;  // first sample of each shard, and the end
+  std::vector<uint32_t> languages_;
+  std::vector<Usable> usable_;  // by sample
+  std::unique_ptr<Order> order_;
+  std::vector<int32_t> bucket_group_;    // of each bucket, where shape_clusters > 1
+  std::unique_ptr<ClusterCache> cache_;  // the window sorted last
   Coverage coverage_;
   int64_t steps_per_epoch_ = 0;
   Digest content_;
 };
 
-/// Side lengths of about resolution^2 pixels: multiples of bucket_step within [bucket_min, bucket_max]; sorted.
+/// Side lengths of about resolution^2 pixels: multiples of bucket_step within [bucket_min, bucket_max];
+/// sorted.
 [[nodiscard]] std::vector<Bucket> make_buckets(const spec::DataOptions& options);
 /// The bucket whose ratio is nearest by |ln|; the smaller index on ties.
 [[nodiscard]] int32_t assign_bucket(const std::vector<Bucket>& buckets, int64_t width, int64_t height);

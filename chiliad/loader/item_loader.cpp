@@ -1,0 +1,101 @@
+#include "chiliad/loader/item_loader.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "chiliad/base/error.h"
+#include "chiliad/image/image.h"
+#include "chiliad/image/resize.h"
+
+namespace chiliad::loader {
+
+void clear_item(const ItemPlace& place) {
+  std::memset(place.pixels.data(), 0, place.pixels.size());
+  std::fill(place.tokens.begin(), place.tokens.end(), text::ByteTokenizer::kPad);
+  place.tokens[0] = text::ByteTokenizer::kNull;
+  *place.token_count = 1;
+}
+
+ItemLoader::ItemLoader(const index::Index& index, const ItemLoaderOptions& options)
+    : index_(index),
+      options_(options),
+      tokenizer_(options.max_tokens),
+      reader_(index),
+      cache_(options.cache_bytes) {}
+
+std::string ItemLoader::load(const stepplan::Item& item, stepplan::Bucket bucket, const ItemPlace& place) {
+  clear_item(place);
+  if (item.weight == 0.0F) return "";
+  std::string refusal = load_picture(item, bucket, place.pixels);
+  if (refusal.empty()) refusal = load_caption(item, place);
+  if (!refusal.empty()) {
+    clear_item(place);
+    refusal = fmt::format("{}: {}", index_.key(item.sample), refusal);
+  }
+  return refusal;
+}
+
+int64_t ItemLoader::payload_bytes(const stepplan::Item& item) const {
+  if (item.weight == 0.0F) return 0;
+  const index::Part* image = index_.image_part(item.sample);
+  int64_t bytes = image != nullptr ? static_cast<int64_t>(image->length) : 0;
+  if (item.caption >= 0) {
+    const index::Shard& shard = index_.shard_of(item.sample);
+    bytes += static_cast<int64_t>(
+        shard.parts.at(shard.captions.at(static_cast<size_t>(item.caption)).part).length);
+  }
+  return bytes;
+}
+
+std::string ItemLoader::load_picture(const stepplan::Item& item, stepplan::Bucket bucket,
+                                     std::span<std::byte> pixels) {
+  const PictureKey key{item.sample, item.bucket, item.crop_x, item.crop_y, item.flip};
+  if (cache_.copy_to(key, pixels)) {
+    ++cache_hits_;
+    return "";
+  }
+  const index::Part* part = index_.image_part(item.sample);
+  CHILIAD_CHECK(part != nullptr, "sample {} has no image", item.sample);
+  const PartBytes read = reader_.read(index_.shard_of(item.sample), *part);
+  if (!read.refusal.empty()) return read.refusal;
+  const auto decoded = image::decode(read.bytes, {options_.background, {}});
+  if (!decoded) return decoded.reason;
+  HostArray picture = image::cover(*decoded.value, bucket.width, bucket.height, image::Filter::kBicubic,
+                                   static_cast<double>(item.crop_x), static_cast<double>(item.crop_y));
+  if (item.flip) picture = image::flip_horizontal(picture);
+  CHILIAD_CHECK_EQ(picture.bytes().size(), pixels.size());
+  std::memcpy(pixels.data(), picture.data(), pixels.size());
+  cache_.put(key, pixels);
+  return "";
+}
+
+std::string ItemLoader::load_caption(const stepplan::Item& item, const ItemPlace& place) {
+  if (item.caption < 0) return "";
+  const index::Shard& shard = index_.shard_of(item.sample);
+  const index::Caption& caption = shard.captions.at(static_cast<size_t>(item.caption));
+  const PartBytes read = reader_.read(shard, shard.parts.at(caption.part));
+  if (!read.refusal.empty()) return read.refusal;
+  if (size_t{caption.offset} + caption.length > read.bytes.size()) {
+    throw CorruptData(index_.key(item.sample),
+                      "index: a caption reaches beyond its part. Index the data again");
+  }
+  const std::string_view text(reinterpret_cast<const char*>(read.bytes.data()) + caption.offset,
+                              caption.length);
+  const std::vector<int32_t> ids = tokenizer_.encode(text);
+  if (ids.size() != item.num_tokens) {
+    throw CorruptData(
+        index_.key(item.sample),
+        fmt::format("token column: expected {} tokens of caption {}, got {}. Make the token columns with "
+                    "the tokenizer of this run",
+                    item.num_tokens, item.caption, ids.size()));
+  }
+  std::copy(ids.begin(), ids.end(), place.tokens.begin());
+  std::fill(place.tokens.begin() + static_cast<ptrdiff_t>(ids.size()), place.tokens.end(),
+            text::ByteTokenizer::kPad);
+  *place.token_count = static_cast<int32_t>(ids.size());
+  return "";
+}
+
+}  // namespace chiliad::loader

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "chiliad/index/index.h"
+#include "chiliad/loader/decoded_cache.h"
+#include "chiliad/loader/part_reader.h"
+#include "chiliad/stepplan/item.h"
+#include "chiliad/text/byte_tokenizer.h"
+
+namespace chiliad::loader {
+
+/// Where an item's finished data goes.
+struct ItemPlace {
+  std::span<std::byte> pixels;  ///< uint8 [H, W, 3] of the bucket
+  std::span<int32_t> tokens;    ///< [T]; T at least the item's num_tokens
+  int32_t* token_count = nullptr;
+};
+
+struct ItemLoaderOptions {
+  int64_t cache_bytes = 0;
+  int64_t max_tokens = 128;
+  std::array<uint8_t, 3> background{255, 255, 255};
+};
+
+/// Fills the place of an item without data: zero pixels, the null caption.
+void clear_item(const ItemPlace& place);
+
+/// Reads, verifies, decodes, covers and tokenizes one item. Thread-safe.
+class ItemLoader {
+ public:
+  /// `index` outlives the loader.
+  ItemLoader(const index::Index& index, const ItemLoaderOptions& options);
+
+  /// Returns why the item is bad (its place is cleared then), or nothing. An item of weight 0 is not read.
+  /// Throws Unavailable; CorruptData where the index contradicts verified bytes.
+  [[nodiscard]] std::string load(const stepplan::Item& item, stepplan::Bucket bucket, const ItemPlace& place);
+
+  /// Bytes of the parts that `load` reads at most for this item.
+  [[nodiscard]] int64_t payload_bytes(const stepplan::Item& item) const;
+  [[nodiscard]] int64_t bytes_read() const { return reader_.bytes_read(); }
+  [[nodiscard]] int64_t cache_hits() const { return cache_hits_.load(); }
+
+ private:
+  [[nodiscard]] std::string load_caption(const stepplan::Item& item, const ItemPlace& place);
+  [[nodiscard]] std::string load_picture(const stepplan::Item& item, stepplan::Bucket bucket,
+                                         std::span<std::byte> pixels);
+
+  const index::Index& index_;
+  ItemLoaderOptions options_;
+  text::ByteTokenizer tokenizer_;
+  PartReader reader_;
+  DecodedCache cache_;
+  std::atomic<int64_t> cache_hits_{0};
+};
+
+}  // namespace chiliad::loader

@@ -1,0 +1,301 @@
+#include "chiliad/stepplan/plan.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <utility>
+
+#include "chiliad/base/error.h"
+#include "chiliad/base/planted.h"
+#include "chiliad/base/rng.h"
+#include "chiliad/stepplan/permutation.h"
+
+namespace chiliad::stepplan {
+namespace {
+
+constexpr uint64_t kLimitKey = 0x6C696D6974ULL;
+// Keys of Draw::kOrder beside those of Order.
+constexpr uint64_t kClusterSteps = 2;
+
+Digest content_digest_of(const spec::DataOptions& options) {
+  Hasher hasher;
+  hasher.add("plan 1").add(options.batch).add(options.resolution).add(options.bucket_step);
+  hasher.add(options.bucket_min).add(options.bucket_max).add(options.max_aspect_error);
+  hasher.add(static_cast<int64_t>(options.languages.size()));
+  for (const std::string& language : options.languages) hasher.add(language);
+  hasher.add(options.limit).add(options.order).add(options.window_blocks).add(options.shape_clusters);
+  hasher.add(options.flip ? 1 : 0).add(options.crop).add(options.background);
+  return hasher.digest();
+}
+
+void check_options(const spec::DataOptions& options) {
+  const auto at_least = [](const char* name, int64_t value, int64_t low) {
+    if (value < low)
+      throw InvalidInput("data", fmt::format("{}: expected at least {}, got {}", name, low, value));
+  };
+  at_least("batch", options.batch, 1);
+  at_least("limit", options.limit, 0);
+  at_least("window_blocks", options.window_blocks, 1);
+  at_least("shape_clusters", options.shape_clusters, 1);
+  if (options.crop != "center" && options.crop != "random") {
+    throw InvalidInput("data.crop", fmt::format("expected center or random, got '{}'", options.crop));
+  }
+}
+
+uint32_t pack_language(const std::string& name) {
+  uint32_t code = 0;
+  for (size_t i = 0; i < std::min<size_t>(name.size(), 4); ++i) {
+    const char c = name[i];
+    const auto lower = static_cast<unsigned char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    code |= static_cast<uint32_t>(lower) << (8 * i);
+  }
+  return code;
+}
+
+const index::Part* image_of(const index::Shard& shard, const index::Sample& sample) {
+  for (uint32_t i = 0; i < sample.num_parts; ++i) {
+    const index::Part& part = shard.parts.at(sample.first_part + i);
+    if (part.media == index::MediaType::kImage) return &part;
+  }
+  return nullptr;
+}
+
+bool wanted(const std::vector<uint32_t>& languages, const index::Caption& caption) {
+  return caption.language == 0 ||
+         std::find(languages.begin(), languages.end(), caption.language) != languages.end();
+}
+
+double aspect_error(const index::Part& image, Bucket bucket) {
+  const double ratio = static_cast<double>(image.width) / image.height;
+  return std::abs(std::log(ratio * bucket.height / bucket.width));
+}
+
+}  // namespace
+
+struct Plan::ClusterCache {
+  std::mutex mutex;  // guards the rest
+  int64_t epoch = -1;
+  int64_t window = -1;
+  std::vector<int64_t> items;  // sorted by group
+};
+
+Plan::Plan(const index::Index& index, const spec::DataOptions& options, uint64_t seed, TokenCount tokens)
+    : index_(index),
+      options_(options),
+      seed_(seed),
+      tokens_(std::move(tokens)),
+      buckets_(make_buckets(options)),
+      cache_(std::make_unique<ClusterCache>()),
+      content_(content_digest_of(options)) {
+  check_options(options);
+  for (const std::string& language : options.languages) languages_.push_back(pack_language(language));
+  find_usable();
+  apply_limit();
+  if (usable_.empty()) {
+    throw InvalidInput(
+        "data", fmt::format("no item is left of {} in the index: {} bad images, {} without a caption in "
+                            "data.languages, {} beyond data.max_aspect_error",
+                            coverage_.in_index, coverage_.bad_image, coverage_.no_caption, coverage_.aspect));
+  }
+  coverage_.in_order = items_per_epoch();
+  make_order();
+  group_buckets();
+}
+
+Plan::~Plan() = default;
+Plan::Plan(Plan&&) noexcept = default;
+
+void Plan::find_usable() {
+  shard_start_.push_back(0);
+  for (size_t s = 0; s < index_.shards().size(); ++s) {
+    const index::Shard& shard = index_.shards()[s];
+    for (size_t i = 0; i < shard.samples.size(); ++i) {
+      const index::Sample& sample = shard.samples[i];
+      const index::Part* image = image_of(shard, sample);
+      if ((sample.flags & index::kBadImage) != 0 || image == nullptr || image->width == 0 ||
+          image->height == 0) {
+        ++coverage_.bad_image;
+        continue;
+      }
+      const auto first = shard.captions.begin() + sample.first_caption;
+      if (!languages_.empty() &&
+          std::none_of(first, first + sample.num_captions,
+                       [&](const index::Caption& caption) { return wanted(languages_, caption); })) {
+        ++coverage_.no_caption;
+        continue;
+      }
+      const int32_t bucket = assign_bucket(buckets_, image->width, image->height);
+      if (options_.max_aspect_error > 0.0 &&
+          aspect_error(*image, buckets_[static_cast<size_t>(bucket)]) > options_.max_aspect_error) {
+        ++coverage_.aspect;
+        continue;
+      }
+      usable_.push_back({shard_start_.back() + static_cast<int64_t>(i), bucket, static_cast<uint32_t>(s)});
+    }
+    shard_start_.push_back(shard_start_.back() + static_cast<int64_t>(shard.samples.size()));
+  }
+  coverage_.in_index = shard_start_.back();
+}
+
+void Plan::apply_limit() {
+  if (options_.limit == 0 || items_per_epoch() <= options_.limit) return;
+  const auto rank = [&](const Usable& usable) {
+    const index::Shard& shard = index_.shards()[usable.shard];
+    const auto local = static_cast<size_t>(usable.sample - shard_start_[usable.shard]);
+    return std::pair(mix64(shard.samples[local].key_hash ^ kLimitKey), usable.sample);
+  };
+  std::vector<std::pair<std::pair<uint64_t, int64_t>, size_t>> ranked;
+  ranked.reserve(usable_.size());
+  for (size_t i = 0; i < usable_.size(); ++i) ranked.emplace_back(rank(usable_[i]), i);
+  const auto end = ranked.begin() + options_.limit;
+  std::nth_element(ranked.begin(), end, ranked.end());
+  std::vector<size_t> kept;
+  for (auto it = ranked.begin(); it != end; ++it) kept.push_back(it->second);
+  std::sort(kept.begin(), kept.end());
+  coverage_.over_limit = items_per_epoch() - options_.limit;
+  std::vector<Usable> left;
+  left.reserve(kept.size());
+  for (const size_t i : kept) left.push_back(usable_[i]);
+  usable_ = std::move(left);
+}
+
+void Plan::make_order() {
+  // Samples outside of every block would be lost: a block reaches to the first sample of the next one.
+  std::vector<int64_t> block_ends;
+  for (size_t s = 0; s < index_.shards().size(); ++s) {
+    const auto& blocks = index_.shards()[s].blocks;
+    for (size_t b = 1; b < blocks.size(); ++b) block_ends.push_back(shard_start_[s] + blocks[b].first_sample);
+    block_ends.push_back(shard_start_[s + 1]);
+  }
+  std::vector<int64_t> block_items;
+  size_t at = 0;
+  for (const int64_t end : block_ends) {
+    const size_t first = at;
+    while (at < usable_.size() && usable_[at].sample < end) ++at;
+    if (at > first) block_items.push_back(static_cast<int64_t>(at - first));
+  }
+  CHILIAD_CHECK_EQ(at, usable_.size());
+  order_ = std::make_unique<Order>(
+      block_items, OrderOptions{parse_order(options_.order), options_.window_blocks, options_.batch, seed_});
+  steps_per_epoch_ = order_->steps_per_epoch();
+}
+
+void Plan::group_buckets() {
+  if (options_.shape_clusters == 1) return;
+  std::vector<int64_t> counts(buckets_.size());
+  for (const Usable& usable : usable_) ++counts[static_cast<size_t>(usable.bucket)];
+  int64_t before = 0;
+  for (const int64_t count : counts) {  // by the middle of the bucket's items, so that groups are about equal
+    const double middle = static_cast<double>(before) + static_cast<double>(count) / 2.0;
+    const double share = middle / static_cast<double>(items_per_epoch());
+    bucket_group_.push_back(static_cast<int32_t>(share * static_cast<double>(options_.shape_clusters)));
+    before += count;
+  }
+}
+
+std::vector<int64_t> Plan::clustered_items(int64_t epoch, int64_t window, int64_t step) const {
+  const Window& place = order_->windows()[static_cast<size_t>(window)];
+  const auto key = Rng({seed_, static_cast<uint64_t>(epoch), static_cast<uint64_t>(Draw::kOrder),
+                        kClusterSteps, static_cast<uint64_t>(window)})
+                       .next_u64();
+  const Permutation permute(static_cast<uint64_t>(place.num_steps), key);
+  const auto j = static_cast<int64_t>(permute(static_cast<uint64_t>(step - place.first_step)));
+  std::lock_guard lock(cache_->mutex);
+  if (cache_->epoch != epoch || cache_->window != window) {
+    cache_->items = order_->items(epoch, window, 0, place.num_items);
+    const auto group = [&](int64_t item) {
+      return bucket_group_[static_cast<size_t>(usable_[static_cast<size_t>(item)].bucket)];
+    };
+    std::stable_sort(cache_->items.begin(), cache_->items.end(),
+                     [&](int64_t a, int64_t b) { return group(a) < group(b); });
+    cache_->epoch = epoch;
+    cache_->window = window;
+  }
+  const auto begin = cache_->items.begin();
+  return {begin + place.step_start(j), begin + place.step_start(j + 1)};
+}
+
+Item Plan::make_item(const Usable& usable, int64_t epoch) const {
+  const index::Shard& shard = index_.shards()[usable.shard];
+  const index::Sample& sample =
+      shard.samples[static_cast<size_t>(usable.sample - shard_start_[usable.shard])];
+  const auto draw = [&](Draw purpose) {
+    return Rng({seed_, static_cast<uint64_t>(epoch), sample.key_hash, static_cast<uint64_t>(purpose)});
+  };
+  Item item;
+  item.sample = usable.sample;
+  item.bucket = usable.bucket;
+  item.draw_key = Rng({seed_, static_cast<uint64_t>(epoch), sample.key_hash}).next_u64();
+  std::vector<uint32_t> choices;
+  for (uint32_t i = 0; i < sample.num_captions && !languages_.empty(); ++i) {
+    if (wanted(languages_, shard.captions[sample.first_caption + i]))
+      choices.push_back(sample.first_caption + i);
+  }
+  item.num_tokens = 1;
+  if (!choices.empty()) {
+    const uint32_t caption = choices[draw(Draw::kCaption).below(choices.size())];
+    item.caption = static_cast<int32_t>(caption);
+    item.num_tokens = std::max(1U, tokens_(usable.shard, caption));
+  }
+  if (options_.crop == "random") {
+    Rng rng = draw(Draw::kCrop);
+    item.crop_x = rng.uniform();
+    item.crop_y = rng.uniform();
+  }
+  item.flip = options_.flip && draw(Draw::kFlip).below(2) == 1;
+  return item;
+}
+
+Step Plan::select(int64_t step, const Journal& journal) const {
+  CHILIAD_CHECK_GE(step, 0);
+  Step selected;
+  selected.step = step;
+  selected.epoch = step / steps_per_epoch_;
+  const int64_t in_epoch = step % steps_per_epoch_;
+  selected.window = order_->window_of(in_epoch);
+  const Window& window = order_->windows()[static_cast<size_t>(selected.window)];
+  const int64_t j = in_epoch - window.first_step;
+  const std::vector<int64_t> items =
+      bucket_group_.empty()
+          ? order_->items(selected.epoch, selected.window, window.step_start(j), window.step_start(j + 1))
+          : clustered_items(selected.epoch, selected.window, in_epoch);
+  selected.items.reserve(items.size());
+  for (const int64_t index : items) {
+    Item item = make_item(usable_[static_cast<size_t>(index)], selected.epoch);
+    item.position = static_cast<uint32_t>(selected.items.size());
+    item.weight = journal.weight(item.sample, step);
+    selected.items.push_back(item);
+  }
+  return selected;
+}
+
+Cursor Plan::cursor(int64_t next_step, const Journal& journal) const {
+  Cursor cursor;
+  cursor.data = index_.manifest().digest;
+  cursor.content = content_;
+  cursor.seed = seed_;
+  cursor.next_step = planted_bug("cursor_off_by_one") ? next_step + 1 : next_step;
+  cursor.journal = journal.digest();
+  return cursor;
+}
+
+void Plan::check_resumable(const Cursor& cursor) const {
+  std::string differing;
+  const auto compare = [&](const char* name, const std::string& saved, const std::string& now) {
+    if (saved == now) return;
+    if (!differing.empty()) differing += "; ";
+    differing += fmt::format("{}: was {}, is {}", name, saved, now);
+  };
+  compare("data.index (what the data set holds)", cursor.data.hex(), index_.manifest().digest.hex());
+  compare("data (settings that decide content)", cursor.content.hex(), content_.hex());
+  compare("run.seed", std::to_string(cursor.seed), std::to_string(seed_));
+  if (differing.empty()) return;
+  throw InvalidInput("resume",
+                     fmt::format("the order of items would differ: {}. Restore these settings, or start "
+                                 "a new run",
+                                 differing));
+}
+
+}  // namespace chiliad::stepplan
