@@ -12,11 +12,16 @@ namespace {
 
 int code_of(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::kInvalidInput: return 2;
-    case ErrorKind::kUnavailable: return 1;
-    case ErrorKind::kCorruptData: return 3;
-    case ErrorKind::kPeerLost: return 4;
-    case ErrorKind::kInternal: return 5;
+    case ErrorKind::kInvalidInput:
+      return 2;
+    case ErrorKind::kUnavailable:
+      return 1;
+    case ErrorKind::kCorruptData:
+      return 3;
+    case ErrorKind::kPeerLost:
+      return 4;
+    case ErrorKind::kInternal:
+      return 5;
   }
   return 5;
 }
@@ -38,7 +43,8 @@ JobMachine::Actions JobMachine::on_snapshot(int rank, int64_t step, int slot, Na
   if (pending.slots.empty()) pending.since = now;
   pending.slots[rank] = slot;
   if (std::ssize(pending.slots) < options_.num_ranks) return {};
-  Action persist{.kind = Action::Kind::kPersist, .rank = -1, .snapshot = {.step = step, .slots = {}}, .text = {}};
+  Action persist{
+      .kind = Action::Kind::kPersist, .rank = -1, .snapshot = {.step = step, .slots = {}}, .text = {}};
   for (const auto& [owner, index] : pending.slots) persist.snapshot.slots.push_back(index);
   persisting_[step] = pending.since;
   pending_.erase(step);
@@ -68,9 +74,12 @@ JobMachine::Actions JobMachine::on_exit(int rank, WorkerExit exit, const Positio
   const bool clean = exit.signal == 0 && exit.code == 0 && state.finished;
   if (clean || state.ended_by_us || state.error.has_value()) return {};
   if (exit.signal == 0 && exit.code == 0) {
-    return fail({rank, 5, false, fmt::format("rank {} left {} without finishing (exit code 0)", rank, where(last))}, now);
+    return fail(
+        {rank, 5, false, fmt::format("rank {} left {} without finishing (exit code 0)", rank, where(last))},
+        now);
   }
-  return fail({rank, kPeerLostCode, false, fmt::format("rank {} died {}: {}", rank, where(last), exit.text)}, now);
+  return fail({rank, kPeerLostCode, false, fmt::format("rank {} died {}: {}", rank, where(last), exit.text)},
+              now);
 }
 
 JobMachine::Actions JobMachine::on_channel_lost(int rank, const std::string& why, const Position& last,
@@ -78,7 +87,9 @@ JobMachine::Actions JobMachine::on_channel_lost(int rank, const std::string& why
   auto& state = ranks_[static_cast<size_t>(rank)];
   if (state.exited || state.finished || state.ended_by_us || state.error.has_value()) return {};
   // Most likely it is dying: its exit, seen next, says more.
-  return fail({rank, kPeerLostCode, true, fmt::format("rank {} lost its channel {}: {}", rank, where(last), why)}, now);
+  return fail(
+      {rank, kPeerLostCode, true, fmt::format("rank {} lost its channel {}: {}", rank, where(last), why)},
+      now);
 }
 
 JobMachine::Actions JobMachine::on_job_error(ErrorKind kind, const std::string& message, Nanoseconds now) {
@@ -147,6 +158,8 @@ JobMachine::Actions JobMachine::check_hang(const std::vector<Position>& position
   for (int rank = 0; rank < options_.num_ranks; ++rank) {
     const auto& state = ranks_[static_cast<size_t>(rank)];
     if (state.exited) continue;
+    const bool waits_for_writer = persisting() && positions[static_cast<size_t>(rank)].phase == "checkpoint";
+    if (waits_for_writer) continue;  // a slow disk is no hang of the worker
     const auto changed = std::max(positions[static_cast<size_t>(rank)].changed, started_);
     if (now - changed >= options_.hang_timeout) stuck.push_back(rank);
   }
@@ -156,18 +169,17 @@ JobMachine::Actions JobMachine::check_hang(const std::vector<Position>& position
     const auto& at = positions[static_cast<size_t>(rank)];
     return std::pair(at.step, at.instruction);
   };
-  const int behind = *std::min_element(stuck.begin(), stuck.end(), [&](int a, int b) { return key(a) < key(b); });
+  const int behind =
+      *std::min_element(stuck.begin(), stuck.end(), [&](int a, int b) { return key(a) < key(b); });
   std::string text = fmt::format("no progress for {}:", format_seconds(to_seconds(options_.hang_timeout)));
   for (const int rank : stuck) {
     const auto& at = positions[static_cast<size_t>(rank)];
-    text += fmt::format("{} rank {} stuck at step {} in phase {}, slot {}, instruction {}", rank == stuck.front() ? "" : ";",
-                        rank, at.step, at.phase, at.slot, at.instruction);
+    text += fmt::format("{} rank {} stuck at step {} in phase {}, slot {}, instruction {}",
+                        rank == stuck.front() ? "" : ";", rank, at.step, at.phase, at.slot, at.instruction);
   }
   if (stuck.size() > 1) text += fmt::format(". Look at rank {} first: it is behind", behind);
   auto actions = fail({behind, kPeerLostCode, false, text}, now);
-  for (int rank = 0; rank < options_.num_ranks; ++rank) {
-    if (rank == behind) actions.push_back({.kind = Action::Kind::kTerminate, .rank = rank, .snapshot = {}, .text = {}});
-  }
+  actions.push_back({.kind = Action::Kind::kTerminate, .rank = behind, .snapshot = {}, .text = {}});
   return actions;
 }
 
@@ -179,11 +191,12 @@ void JobMachine::warn_late_checkpoints(Nanoseconds now, Actions& actions) {
     for (int rank = 0; rank < options_.num_ranks; ++rank) {
       if (!pending.slots.contains(rank)) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank);
     }
-    actions.push_back({.kind = Action::Kind::kWarn,
-                       .rank = -1,
-                       .snapshot = {},
-                       .text = fmt::format("checkpoint of step {}: rank {} has not delivered its snapshot for {}", step,
-                                           missing, format_seconds(to_seconds(now - pending.since)))});
+    actions.push_back(
+        {.kind = Action::Kind::kWarn,
+         .rank = -1,
+         .snapshot = {},
+         .text = fmt::format("checkpoint of step {}: rank {} has not delivered its snapshot for {}", step,
+                             missing, format_seconds(to_seconds(now - pending.since)))});
   }
 }
 
@@ -191,7 +204,8 @@ JobMachine::Outcome JobMachine::outcome() const {
   Outcome outcome;
   for (const auto& rank : ranks_) outcome.step = std::max(outcome.step, rank.finished_step);
   if (!failures_.empty()) {
-    const auto primary = std::find_if(failures_.begin(), failures_.end(), [](const auto& f) { return !f.secondary; });
+    const auto primary =
+        std::find_if(failures_.begin(), failures_.end(), [](const auto& f) { return !f.secondary; });
     const auto& cause = primary == failures_.end() ? failures_.front() : *primary;
     outcome.exit_code = cause.code;
     outcome.message = cause.text;
@@ -208,13 +222,14 @@ JobMachine::Outcome JobMachine::outcome() const {
   outcome.reason = num_signals_ > 0 ? "stopped" : ranks_.front().reason;
   if (failed_checkpoint_ > last_committed_) {
     outcome.exit_code = 1;
-    outcome.message = fmt::format("the last checkpoint (step {}) could not be written: {}", failed_checkpoint_,
-                                  checkpoint_problem_);
+    outcome.message = fmt::format("the last checkpoint (step {}) could not be written: {}",
+                                  failed_checkpoint_, checkpoint_problem_);
   }
   return outcome;
 }
 
-std::optional<SnapshotSet> sealable(const std::vector<std::vector<int64_t>>& complete_steps, int64_t last_committed) {
+std::optional<SnapshotSet> sealable(const std::vector<std::vector<int64_t>>& complete_steps,
+                                    int64_t last_committed) {
   if (complete_steps.empty()) return std::nullopt;
   auto candidates = complete_steps.front();
   std::sort(candidates.rbegin(), candidates.rend());

@@ -47,10 +47,6 @@ struct Action {
   int rank = -1;         ///< kStop, kTerminate, kKill
   SnapshotSet snapshot;  ///< kPersist
   std::string text;      ///< kWarn
-
-  bool operator==(const Action& other) const {
-    return kind == other.kind && rank == other.rank && snapshot.step == other.snapshot.step && text == other.text;
-  }
 };
 
 struct MachineOptions {
@@ -60,11 +56,14 @@ struct MachineOptions {
   Nanoseconds checkpoint_timeout = std::chrono::seconds(120);
 };
 
-/// The decisions of a job as a state machine: told what happened, it says what to do. No processes, no clock of its own.
+/// The decisions of a job as a state machine: told what happened, it says what to do. No processes, no clock
+/// of its own.
 /// 1. running: snapshots that all ranks hold are persisted; one signal asks all to save and leave
-/// 2. failing: a worker died, reported an error or hung; the others are terminated, and killed after peer_grace, for they
+/// 2. failing: a worker died, reported an error or hung; the others are terminated, and killed after
+/// peer_grace, for they
 ///    may wait for the lost one in a collective
-/// 3. ended: every worker is gone; the job seals what snapshots are left, waits for the writer, and reports `outcome`.
+/// 3. ended: every worker is gone; the job seals what snapshots are left, waits for the writer, and reports
+/// `outcome`.
 class JobMachine {
  public:
   JobMachine(MachineOptions options, Nanoseconds now);
@@ -92,10 +91,10 @@ class JobMachine {
 
   struct Outcome {
     int exit_code = 0;
-    int64_t step = 0;        ///< reached
-    std::string message;     ///< of the failure or of the end
-    std::string reason;      ///< done, stopped, killed, failed
-    int rank = -1;           ///< who failed first, or -1
+    int64_t step = 0;     ///< reached
+    std::string message;  ///< of the failure or of the end
+    std::string reason;   ///< done, stopped, killed, failed
+    int rank = -1;        ///< who failed first, or -1
   };
   /// Once all workers are gone.
   [[nodiscard]] Outcome outcome() const;
@@ -130,7 +129,7 @@ class JobMachine {
   Nanoseconds started_;
   int num_exited_ = 0;
   int num_signals_ = 0;
-  std::map<int64_t, Pending> pending_;     // snapshots that some ranks hold
+  std::map<int64_t, Pending> pending_;         // snapshots that some ranks hold
   std::map<int64_t, Nanoseconds> persisting_;  // step -> since when
   int64_t last_committed_ = -1;
   int64_t failed_checkpoint_ = -1;
@@ -140,8 +139,8 @@ class JobMachine {
   bool killed_ = false;
 };
 
-/// The newest step of which every rank's ring holds a complete snapshot, if it is newer than `last_committed`.
-/// complete_steps: [rank][slot], -1 for an incomplete slot.
+/// The newest step of which every rank's ring holds a complete snapshot, if it is newer than
+/// `last_committed`. complete_steps: [rank][slot], -1 for an incomplete slot.
 [[nodiscard]] std::optional<SnapshotSet> sealable(const std::vector<std::vector<int64_t>>& complete_steps,
                                                   int64_t last_committed);
 
