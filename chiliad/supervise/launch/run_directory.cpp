@@ -28,8 +28,6 @@ std::string owner_text() {
   return fmt::format("pid {} on host {}", ::getpid(), host.data());
 }
 
-bool exists(const fs::path& path) {
-  return io::stat_file(path).has_value();
 }
 
 /// The first name of the form "name-N" that is free.
@@ -127,10 +125,10 @@ StartPoint find_start(const RunDirectory& directory, const spec::RunFile& file, 
 }
 
 void prepare_journal(const RunDirectory& directory, const StartPoint& start, const spec::RunFile& file) {
-  if (!exists(directory.journal())) return;
+  if (!fs::exists(directory.journal())) return;
   if (start.checkpoint.empty()) {
     bool same_content = false;
-    if (exists(directory.run_file())) {
+    if (fs::exists(directory.run_file())) {
       try {
         const auto text = io::read_text(directory.run_file(), kMaxRunFileBytes);
         const auto earlier = spec::parse_run_file(text, directory.run_file().string(), file.run.name, {});
