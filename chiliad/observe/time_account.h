@@ -9,7 +9,16 @@
 namespace chiliad::observe {
 
 /// Rows of the account of a step. The parts add up to the wall time; `other` is the remainder.
-enum class Row : int { kDataWait, kHostToDevice, kForward, kBackward, kCommunication, kOptimizer, kCheckpoint, kEvaluation };
+enum class Row : int {
+  kDataWait,
+  kHostToDevice,
+  kForward,
+  kBackward,
+  kCommunication,
+  kOptimizer,
+  kCheckpoint,
+  kEvaluation
+};
 inline constexpr int kNumRows = 8;
 
 [[nodiscard]] const char* row_name(Row row);

@@ -1,0 +1,75 @@
+#include "chiliad/observe/metrics.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "chiliad/base/error.h"
+
+namespace chiliad::observe {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void read(const Json& object, const char* key, double& out) {
+  const auto it = object.find(key);
+  if (it == object.end()) return;
+  out = it->is_null() ? std::numeric_limits<double>::quiet_NaN() : it->get<double>();
+}
+
+template <typename Integer>
+void read_integer(const Json& object, const char* key, Integer& out) {
+  const auto it = object.find(key);
+  if (it != object.end()) out = it->get<Integer>();
+}
+
+}  // namespace
+
+std::string StepMetrics::to_json() const {
+  Json object{
+      {"step", step},           {"steps", steps}, {"epoch", epoch}, {"rank", rank},           {"loss", loss},
+      {"grad_norm", grad_norm}, {"lr", lr},       {"items", items}, {"bad_items", bad_items}, {"wall", wall}};
+  Json rows = Json::object();
+  for (int row = 0; row < kNumRows; ++row) {
+    rows[row_name(static_cast<Row>(row))] = seconds[static_cast<size_t>(row)];
+  }
+  rows["other"] = other;
+  object["seconds"] = std::move(rows);
+  object["imbalance"] = imbalance;
+  object["items_per_s"] = items_per_s;
+  object["flops"] = flops;
+  if (mfu.has_value()) object["mfu"] = *mfu;
+  return object.dump();
+}
+
+StepMetrics StepMetrics::from_json(const std::string& text) {
+  StepMetrics metrics;
+  try {
+    const Json object = Json::parse(text);
+    read_integer(object, "step", metrics.step);
+    read_integer(object, "steps", metrics.steps);
+    read_integer(object, "epoch", metrics.epoch);
+    read_integer(object, "rank", metrics.rank);
+    read(object, "loss", metrics.loss);
+    read(object, "grad_norm", metrics.grad_norm);
+    read(object, "lr", metrics.lr);
+    read_integer(object, "items", metrics.items);
+    read_integer(object, "bad_items", metrics.bad_items);
+    read(object, "wall", metrics.wall);
+    if (object.contains("seconds")) {
+      for (int row = 0; row < kNumRows; ++row) {
+        read(object["seconds"], row_name(static_cast<Row>(row)), metrics.seconds[static_cast<size_t>(row)]);
+      }
+      read(object["seconds"], "other", metrics.other);
+    }
+    read(object, "imbalance", metrics.imbalance);
+    read(object, "items_per_s", metrics.items_per_s);
+    read(object, "flops", metrics.flops);
+    if (object.contains("mfu")) read(object, "mfu", metrics.mfu.emplace());
+  } catch (const nlohmann::json::exception& error) {
+    throw CorruptData("metrics line", fmt::format("expected a JSON object of numbers, got '{:.80}' ({})",
+                                                  text, error.what()));
+  }
+  return metrics;
+}
+
+}  // namespace chiliad::observe

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "chiliad/observe/time_account.h"
+
+namespace chiliad::observe {
+
+/// One line of metrics.jsonl: means and sums over the steps since the line before. docs/formats/metrics.md.
+struct StepMetrics {
+  int64_t step = 0;   ///< steps done
+  int64_t steps = 0;  ///< of the whole run
+  int64_t epoch = 0;
+  int rank = 0;            ///< who measured the times
+  double loss = 0.0;       ///< mean over the items
+  double grad_norm = 0.0;  ///< before clipping, of the last step
+  double lr = 0.0;
+  int64_t items = 0;                       ///< consumed since the line before, over all ranks
+  int64_t bad_items = 0;                   ///< of them, of weight 0
+  double wall = 0.0;                       ///< seconds since the line before
+  std::array<double, kNumRows> seconds{};  ///< rows of the time account, over the same steps
+  double other = 0.0;                      ///< remainder, seconds
+  double imbalance = 1.0;                  ///< predicted, max over mean of the ranks' work
+  double items_per_s = 0.0;
+  double flops = 0.0;         ///< of the model over the same steps, all ranks
+  std::optional<double> mfu;  ///< fraction of the device's peak, where that is known
+
+  bool operator==(const StepMetrics&) const = default;
+  /// One line of JSON. Numbers that are not finite become null.
+  [[nodiscard]] std::string to_json() const;
+  /// Unknown keys are ignored, missing ones keep their defaults (null: NaN). Throws CorruptData if it is not
+  /// an object of numbers.
+  [[nodiscard]] static StepMetrics from_json(const std::string& text);
+};
+
+}  // namespace chiliad::observe

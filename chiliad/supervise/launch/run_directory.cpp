@@ -1,0 +1,152 @@
+#include "chiliad/supervise/launch/run_directory.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "chiliad/base/error.h"
+#include "chiliad/base/log.h"
+#include "chiliad/checkpoint/commit.h"
+#include "chiliad/checkpoint/reader.h"
+
+namespace chiliad::supervise {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kMaxOwnerBytes = 4096;
+constexpr int64_t kMaxRunFileBytes = 4 << 20;
+constexpr int64_t kMaxJournalBytes = 1LL << 30;
+
+std::string owner_text() {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '?';
+  return fmt::format("pid {} on host {}", ::getpid(), host.data());
+}
+
+}
+
+/// The first name of the form "name-N" that is free.
+fs::path free_name(const fs::path& wanted) {
+  for (int n = 1;; ++n) {
+    fs::path candidate = wanted.string() + fmt::format("-{}", n);
+    if (!fs::exists(candidate)) return candidate;
+  }
+}
+
+void set_aside(const RunDirectory& directory) {
+  const std::array<fs::path, 4> of_run{directory.checkpoints(), directory.journal(), directory.metrics(),
+                                       directory.run_file()};
+  const fs::path target = free_name(directory.path() / "set-aside");
+  for (const auto& path : of_run) {
+    if (!fs::exists(path)) continue;
+    io::make_folders(target);
+    io::rename_path(path, target / path.filename());
+  }
+  if (fs::exists(target))
+    log_info("{}: the earlier run was moved to {}", directory.path().string(), target.string());
+}
+
+struct Damage {
+  std::string path;
+  std::string why;
+};
+
+void move_damaged(const RunDirectory& directory, const std::vector<Damage>& damaged) {
+  for (const auto& [path, why] : damaged) {
+    try {
+      io::make_folders(directory.path() / "damaged");
+      io::rename_path(path, free_name(directory.path() / "damaged" / fs::path(path).filename()));
+    } catch (const Unavailable& error) {
+      log_warn("{}", error.what());
+    }
+  }
+}
+
+void check_config(const checkpoint::Checkpoint& good, const spec::RunFile& file,
+                  const RunDirectory& directory) {
+  const auto stored =
+      spec::parse_run_file(good.config(), (good.path() / "run file").string(), file.run.name, {});
+  check_same_run(spec::compare(stored, file), directory.path().string());
+}
+
+}  // namespace
+
+io::FileLock RunDirectory::take() const {
+  io::make_folders(path_);
+  const fs::path lock_path = path_ / "lock";
+  auto lock = io::FileLock::try_lock(lock_path, owner_text());
+  if (lock.has_value()) return std::move(*lock);
+  throw InvalidInput(
+      path_.string(),
+      fmt::format("another job is using this run directory: {}. Wait for it, stop it, or give this run "
+                  "its own directory with --set run.dir=DIR",
+                  io::read_text(lock_path, kMaxOwnerBytes)));
+}
+
+void check_same_run(const std::vector<spec::Difference>& differences, const std::string& run_dir) {
+  std::string list;
+  for (const auto& difference : differences) {
+    if (difference.free_on_resume) continue;
+    list += fmt::format("{}{} was {}, is now {}", list.empty() ? "" : "; ", difference.key,
+                        difference.old_value, difference.new_value);
+  }
+  if (list.empty()) return;
+  throw InvalidInput(run_dir,
+                     fmt::format("cannot resume with other settings: {}. Put them back, or start another run "
+                                 "with --set run.dir=DIR",
+                                 list));
+}
+
+StartPoint find_start(const RunDirectory& directory, const spec::RunFile& file, bool from_scratch) {
+  if (from_scratch) set_aside(directory);
+  if (!fs::is_directory(directory.checkpoints())) return {};
+  std::vector<Damage> damaged;
+  const auto good =
+      checkpoint::newest_good(directory.checkpoints(), [&](const std::string& path, const std::string& why) {
+        log_warn("checkpoint {} cannot be used and is skipped: {}", path, why);
+        damaged.push_back({path, why});
+      });
+  if (!good.has_value()) {
+    if (damaged.empty()) return {};
+    throw CorruptData(
+        directory.checkpoints().string(),
+        fmt::format("none of the {} checkpoints is good (first: {}). Restore one from a copy, or start "
+                    "again with --from-scratch, which sets them aside",
+                    damaged.size(), damaged.front().why));
+  }
+  check_config(*good, file, directory);
+  move_damaged(directory, damaged);
+  return {good->path().string(), good->step(), good->step() >= file.run.steps};
+}
+
+void prepare_journal(const RunDirectory& directory, const StartPoint& start, const spec::RunFile& file) {
+  if (!fs::exists(directory.journal())) return;
+  if (start.checkpoint.empty()) {
+    bool same_content = false;
+    if (fs::exists(directory.run_file())) {
+      try {
+        const auto text = io::read_text(directory.run_file(), kMaxRunFileBytes);
+        const auto earlier = spec::parse_run_file(text, directory.run_file().string(), file.run.name, {});
+        same_content = spec::content_digest(earlier) == spec::content_digest(file);
+      } catch (const InvalidInput& error) {
+        log_warn("{}: the journal of the earlier attempt is dropped", error.what());
+      }
+    }
+    if (!same_content) {
+      io::remove_file(directory.journal());
+      return;
+    }
+  }
+  const std::string text = io::read_text(directory.journal(), kMaxJournalBytes);
+  if (text.empty() || text.back() == '\n') return;
+  const size_t end = text.rfind('\n');
+  io::write_atomic(directory.journal(),
+                   std::string_view(text).substr(0, end == std::string::npos ? 0 : end + 1));
+}
+
+}  // namespace chiliad::supervise

@@ -1,0 +1,42 @@
+#include "chiliad/observe/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "chiliad/base/error.h"
+
+namespace chiliad::observe {
+namespace {
+
+TEST(StepMetricsTest, ReadsBackWhatItWrites) {
+  StepMetrics metrics;
+  metrics.step = 7;
+  metrics.steps = 100;
+  metrics.epoch = 2;
+  metrics.rank = 1;
+  metrics.loss = 0.1;
+  metrics.items = 64;
+  metrics.seconds[3] = 1.5;
+  metrics.other = 0.25;
+  metrics.mfu = 0.4;
+  EXPECT_EQ(StepMetrics::from_json(metrics.to_json()), metrics);
+}
+
+TEST(StepMetricsTest, IsOneLine) {
+  EXPECT_EQ(StepMetrics().to_json().find('\n'), std::string::npos);
+}
+
+TEST(StepMetricsTest, NanBecomesNullAndBack) {
+  StepMetrics metrics;
+  metrics.loss = std::nan("");
+  EXPECT_NE(metrics.to_json().find("\"loss\":null"), std::string::npos);
+  EXPECT_TRUE(std::isnan(StepMetrics::from_json(metrics.to_json()).loss));
+}
+
+TEST(StepMetricsTest, RefusesOtherText) {
+  EXPECT_THROW((void)StepMetrics::from_json("{\"step\":\"x\"}"), CorruptData);
+}
+
+}  // namespace
+}  // namespace chiliad::observe
