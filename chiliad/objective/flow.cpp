@@ -75,7 +75,7 @@ at::Tensor item_losses(const spec::ObjectiveOptions& options, const at::Tensor& 
 at::Tensor to_velocity(const spec::ObjectiveOptions& options, const at::Tensor& prediction, const at::Tensor& x_t,
                        double t) {
   if (options.prediction != "sample") return prediction;
-  return (x_t - prediction) / std::max(t, options.min_time);
+  return (x_t - prediction) / std::max(t, 1e-6);  // no floor: the last step of a sampler lands on the prediction
 }
 
 }  // namespace chiliad::objective

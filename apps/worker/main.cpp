@@ -1,0 +1,26 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+
+#include "apps/worker/verbs.h"
+#include "chiliad/base/error.h"
+#include "chiliad/base/log.h"
+
+int main(int argc, char** argv) {
+  CLI::App app{"chiliad-worker: the verbs of chiliad that need tensors. Started by `chiliad`, not by hand."};
+  app.require_subcommand(1);
+  int code = 0;
+  chiliad::worker::add_train(app, code);
+  chiliad::worker::add_generate(app, code);
+  chiliad::worker::add_eval(app, code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return chiliad::exit_code(error);
+  }
+  return code;
+}

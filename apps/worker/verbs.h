@@ -1,0 +1,13 @@
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace chiliad::worker {
+
+void add_train(CLI::App& app, int& code);
+void add_generate(CLI::App& app, int& code);
+void add_eval(CLI::App& app, int& code);
+
+}  // namespace chiliad::worker

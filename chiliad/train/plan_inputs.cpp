@@ -1,0 +1,28 @@
+#include <memory>
+#include <vector>
+
+#include "chiliad/text/byte_tokenizer.h"
+#include "chiliad/train/trainer.h"
+
+namespace chiliad::train {
+
+stepplan::WorkModel make_work_model(const spec::ModelOptions& model, const spec::Rates& rates) {
+  const spec::LayerTable table = spec::make_layer_table(model);
+  const int64_t patch = model.patch;
+  return [table, patch, rates](stepplan::Bucket bucket, int64_t num_items, int64_t max_tokens) {
+    if (num_items == 0) return 0.0;
+    return rates.seconds(table.step_work({num_items, (bucket.width / patch) * (bucket.height / patch), max_tokens}));
+  };
+}
+
+stepplan::TokenCount make_token_count(const index::Index& index, int64_t max_tokens) {
+  const Digest tokenizer = text::ByteTokenizer(max_tokens).digest();
+  auto columns = std::make_shared<std::vector<index::TokenColumn>>();  // shared by the copies of the function
+  for (const auto& shard : index.shards()) {
+    columns->push_back(index::read_token_column(index::token_column_path(index.folder(), shard.content, tokenizer),
+                                                shard.captions.size()));
+  }
+  return [columns](uint32_t shard, uint32_t caption) { return (*columns)[shard].caption_tokens[caption]; };
+}
+
+}  // namespace chiliad::train

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "chiliad/comm/group.h"
+#include "chiliad/layers/layer.h"
+#include "chiliad/loader/batch.h"
+#include "chiliad/parallel/segment.h"
+#include "chiliad/parallel/sharded_layer.h"
+#include "chiliad/schedule/executor.h"
+#include "chiliad/spec/run_file.h"
+
+namespace chiliad::train {
+
+/// What all ranks know after the exchange at the end of a step; the same on every rank.
+struct Agreement {
+  double loss = 0.0;           ///< mean over the items of weight > 0
+  double grad_norm = 0.0;      ///< of the mean gradient, before clipping
+  double actual_items = 0.0;   ///< items of weight > 0 that were really used
+  double num_verdicts = 0.0;   ///< findings of this step, over all ranks
+  bool finite = true;
+  bool stop = false;           ///< somebody was asked to stop
+  double imbalance = 1.0;      ///< max / mean of the predicted work
+  double flops = 0.0;          ///< of the model, over all ranks
+};
+
+/// The instructions of a step, carried out on the layers of one rank.
+class StepStage final : public schedule::Stage {
+ public:
+  /// Everything given outlives the stage.
+  StepStage(const spec::RunFile& run, std::vector<std::unique_ptr<layers::Layer>>& layers,
+            std::vector<std::unique_ptr<parallel::ShardedLayer>>& shards, comm::Group& group);
+
+  /// Makes ready for one step. `update` counts optimizer updates from 1.
+  void begin(loader::RankStep step, double lr, int64_t update, double flops, bool stop_requested);
+  /// Runs before the first parameter changes (a snapshot of the step before may still be copying).
+  void set_before_update(std::function<void()> wait) { before_update_ = std::move(wait); }
+
+  [[nodiscard]] const Agreement& agreement() const { return agreement_; }
+  /// Whether the optimizer ran (not after non-finite gradients or a step without items).
+  [[nodiscard]] bool updated() const { return updates_; }
+  [[nodiscard]] const loader::RankStep& step() const { return step_; }
+
+  void load(int32_t slot) override;
+  void forward(int32_t layer, int32_t slot) override;
+  void loss(int32_t slot) override;
+  void backward(int32_t layer, int32_t slot) override;
+  void reduce(int32_t layer) override;
+  void await_reduce(int32_t layer) override;
+  void agree() override;
+  void optimize(int32_t layer) override;
+  void gather(int32_t layer) override;
+  void await_gather(int32_t layer) override;
+
+ private:
+  struct SlotState {
+    layers::Carry carry;
+    layers::Carry gradients;
+    std::vector<parallel::Segment> segments;
+    at::Tensor x0;
+    at::Tensor noise;
+    at::Tensor time;
+    at::Tensor weights;
+  };
+
+  [[nodiscard]] bool is_empty(int32_t slot) const;
+  [[nodiscard]] double divisor() const;
+  void compare_digests(std::span<const double> all, size_t stride) const;
+
+  const spec::RunFile& run_;
+  std::vector<std::unique_ptr<layers::Layer>>& layers_;
+  std::vector<std::unique_ptr<parallel::ShardedLayer>>& shards_;
+  comm::Group& group_;
+  std::function<void()> before_update_;
+
+  loader::RankStep step_;
+  double lr_ = 0.0;
+  int64_t update_ = 0;
+  double flops_ = 0.0;
+  bool stop_requested_ = false;
+  double loss_sum_ = 0.0;
+  double weight_sum_ = 0.0;
+  double grad_scale_ = 1.0;
+  bool updates_ = false;
+  std::vector<SlotState> slots_;
+  Agreement agreement_;
+};
+
+}  // namespace chiliad::train

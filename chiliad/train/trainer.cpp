@@ -1,0 +1,248 @@
+#include "chiliad/train/trainer.h"
+
+#include <ATen/ATen.h>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+#include "chiliad/base/error.h"
+#include "chiliad/base/log.h"
+#include "chiliad/model/build_model.h"
+#include "chiliad/optim/learning_rate.h"
+#include "chiliad/train/injected_delay.h"
+#include "chiliad/image/color.h"
+
+namespace chiliad::train {
+namespace {
+
+constexpr int64_t kMaxSkippedUpdates = 20;
+constexpr int64_t kMinItemsForRate = 100;
+
+/// Charges instructions to the rows of the time account and tells the progress page.
+class StepClock final : public schedule::Watcher {
+ public:
+  StepClock(observe::TimeAccount& account, int64_t step, const StepWatcher& watcher)
+      : account_(account), step_(step), watcher_(watcher) {}
+
+  void before(int32_t index, const schedule::Instruction& instruction) override {
+    if (watcher_) watcher_(step_, index, instruction);
+    scope_.emplace(account_, row_of(instruction.op));
+    injected_delay(row_of(instruction.op));
+  }
+  void after(int32_t, const schedule::Instruction&) override { scope_.reset(); }
+
+ private:
+  static observe::Row row_of(schedule::Op op) {
+    switch (op) {
+      case schedule::Op::kLoad: return observe::Row::kHostToDevice;
+      case schedule::Op::kForward:
+      case schedule::Op::kLoss: return observe::Row::kForward;
+      case schedule::Op::kBackward: return observe::Row::kBackward;
+      case schedule::Op::kOptimize: return observe::Row::kOptimizer;
+      default: return observe::Row::kCommunication;
+    }
+  }
+
+  observe::TimeAccount& account_;
+  int64_t step_;
+  const StepWatcher& watcher_;
+  std::optional<observe::TimeAccount::Scope> scope_;
+};
+
+nlohmann::json verdicts_to_json(const loader::RankStep& step) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const auto& verdict : step.verdicts) list.push_back({{"sample", verdict.sample}, {"reason", verdict.reason}});
+  return list;
+}
+
+}  // namespace
+
+Trainer::Trainer(TrainerSetup setup)
+    : setup_(std::move(setup)), table_(spec::make_layer_table(setup_.run->model)), account_(*setup_.clock) {
+  const auto& run = *setup_.run;
+  plan_ = std::make_unique<stepplan::Plan>(*setup_.index, run.data, run.run.seed,
+                                           make_token_count(*setup_.index, run.model.text_max_tokens));
+  build_model();
+  if (setup_.resume != nullptr) load_checkpoint();
+  stage_ = std::make_unique<StepStage>(run, layers_, shards_, *setup_.group);
+  start_loader();
+}
+
+Trainer::~Trainer() = default;
+
+void Trainer::build_model() {
+  const auto& run = *setup_.run;
+  layers_ = model::build_model(run.model);
+  for (auto& layer : layers_) {
+    shards_.push_back(std::make_unique<parallel::ShardedLayer>(*layer, setup_.group->rank(), setup_.group->size(),
+                                                               run.optimizer.ema > 0.0));
+    auto& shard = *shards_.back();
+    for (size_t i = 0; i < layer->decl().params.size(); ++i) {
+      if (setup_.resume == nullptr) model::initialise(layer->decl().params[i], run.run.seed, shard.whole(i));
+    }
+    if (shard.average() != nullptr) std::copy_n(shard.owned_params(), shard.num_owned(), shard.average());
+  }
+}
+
+void Trainer::load_checkpoint() {
+  const auto& ckpt = *setup_.resume;
+  auto read = [&](const std::string& section, const std::string& name, const Box& box, float* out) {
+    const auto* tensor = ckpt.find(section, name);
+    if (tensor == nullptr) {
+      throw CorruptData(ckpt.path().string(), fmt::format("has no tensor {}/{}", section, name));
+    }
+    const std::span<float> values(out, static_cast<size_t>(box.count()));
+    ckpt.read(*tensor, box, std::as_writable_bytes(values));
+  };
+  for (auto& shard : shards_) {
+    const auto& params = shard->decl().params;
+    for (size_t i = 0; i < params.size(); ++i) {
+      read("model", params[i].name, Box::whole(params[i].shape), shard->whole(i).mutable_data_ptr<float>());
+    }
+    for (const auto& piece : shard->pieces()) {
+      read("optim", "exp_avg." + piece.param->name, piece.box, shard->exp_avg() + piece.offset);
+      read("optim", "exp_avg_sq." + piece.param->name, piece.box, shard->exp_avg_sq() + piece.offset);
+      if (shard->average() != nullptr) read("ema", piece.param->name, piece.box, shard->average() + piece.offset);
+    }
+  }
+  const auto state = nlohmann::json::parse(ckpt.state());
+  next_step_ = state.at("step").get<int64_t>();
+  num_updates_ = state.at("updates").get<int64_t>();
+  items_seen_ = state.at("items_seen").get<int64_t>();
+  bad_seen_ = state.at("bad_seen").get<int64_t>();
+  plan_->check_resumable(stepplan::Cursor::from_json(state.at("cursor").dump()));
+  const auto saved = stepplan::Journal::from_jsonl(state.at("journal").get<std::string>());
+  stepplan::Journal journal = saved;
+  for (const auto& amendment : setup_.journal.amendments()) journal.add(amendment);
+  setup_.journal = journal;
+}
+
+void Trainer::start_loader() {
+  const auto& run = *setup_.run;
+  loader::LoaderOptions options;
+  options.rank = setup_.group->rank();
+  options.pack.num_ranks = setup_.group->size();
+  options.pack.max_items = run.data.micro_batch_items;
+  options.pack.work = make_work_model(run.model, setup_.rates);
+  options.num_threads = static_cast<int>(run.data.loader_threads);
+  options.prefetch_steps = run.data.prefetch_steps;
+  options.prefetch_bytes = run.data.prefetch_bytes;
+  options.cache_bytes = run.data.cache_bytes;
+  options.max_tokens = run.model.text_max_tokens;
+  options.background = image::parse_color(run.data.background);
+  loader_ = std::make_unique<loader::Loader>(*setup_.index, *plan_, setup_.journal, next_step_,
+                                             std::max(next_step_, run.run.steps), options);
+}
+
+StepReport Trainer::run_step(bool stop_requested, const StepWatcher& watcher) {
+  const auto& run = *setup_.run;
+  loader::RankStep loaded;
+  {
+    const observe::TimeAccount::Scope scope(account_, observe::Row::kDataWait);
+    loaded = loader_->next();
+    injected_delay(observe::Row::kDataWait);
+  }
+  CHILIAD_CHECK_EQ(loaded.step, next_step_);
+  StepReport report;
+  report.step = loaded.step;
+  report.epoch = loaded.epoch;
+  report.num_items = loaded.num_items;
+  report.items = loaded.digest;
+  const double flops = step_flops(loaded);
+  report.predicted_seconds = loaded.predicted_work;
+  report.lr = optim::learning_rate(run.optimizer, loaded.step, run.run.steps);
+
+  const auto num_slots = static_cast<int32_t>(loaded.slots.size());
+  const auto program = schedule::make_data_parallel_program(static_cast<int32_t>(layers_.size()), num_slots);
+  stage_->begin(std::move(loaded), report.lr, num_updates_ + 1, flops, stop_requested);
+  StepClock step_clock(account_, report.step, watcher);
+  schedule::execute(program, *stage_, step_clock);
+
+  report.agreement = stage_->agreement();
+  report.updated = stage_->updated();
+  if (report.updated) ++num_updates_;
+  skipped_in_a_row_ = report.updated ? 0 : skipped_in_a_row_ + 1;
+  if (!report.agreement.finite && skipped_in_a_row_ > kMaxSkippedUpdates) {
+    throw CorruptData(fmt::format("step {}", report.step),
+                      fmt::format("gradients were not finite for {} steps in a row. Lower optimizer.lr, or look at the data "
+                                  "with `chiliad data verify`", skipped_in_a_row_));
+  }
+  ++next_step_;
+  items_seen_ += report.num_items;
+  if (report.agreement.num_verdicts > 0.0) {
+    const observe::TimeAccount::Scope scope(account_, observe::Row::kCommunication);
+    report.amendments = agree_on_verdicts(stage_->step());
+  }
+  return report;
+}
+
+std::vector<stepplan::Amendment> Trainer::agree_on_verdicts(const loader::RankStep& step) {
+  std::vector<stepplan::Amendment> fresh;
+  for (const auto& text : comm::gather_texts(*setup_.group, verdicts_to_json(step).dump())) {
+    for (const auto& entry : nlohmann::json::parse(text)) {
+      // From the step after: a replay of this step finds the item bad again by itself, with the same rounding.
+      fresh.push_back({step.step + 1, entry.at("sample").get<int64_t>(), entry.at("reason").get<std::string>()});
+    }
+  }
+  std::sort(fresh.begin(), fresh.end(), [](const auto& a, const auto& b) { return a.sample < b.sample; });
+  for (const auto& amendment : fresh) setup_.journal.add(amendment);
+  bad_seen_ += static_cast<int64_t>(fresh.size());
+  const auto& data = setup_.run->data;
+  const auto& first = fresh.front();
+  if (data.on_bad_item == "stop") {
+    throw CorruptData(setup_.index->key(first.sample),
+                      fmt::format("{}. Set data.on_bad_item: skip to go on without it", first.reason));
+  }
+  const double fraction = static_cast<double>(bad_seen_) / static_cast<double>(items_seen_);
+  if (items_seen_ >= kMinItemsForRate && fraction > data.max_bad_fraction) {
+    throw CorruptData(setup_.index->key(first.sample),
+                      fmt::format("{} of {} items could not be used, more than data.max_bad_fraction {} (last: {}). Check "
+                                  "the data with `chiliad data verify`", bad_seen_, items_seen_, data.max_bad_fraction,
+                                  first.reason));
+  }
+  loader_->amend(fresh);
+  return fresh;
+}
+
+double Trainer::step_flops(const loader::RankStep& step) const {
+  double flops = 0.0;
+  const int64_t patch = setup_.run->model.patch;
+  for (const auto& batch : step.slots) {
+    for (size_t i = 0; i < batch.items.size(); ++i) {
+      flops += table_.step_work({1, (batch.bucket.width / patch) * (batch.bucket.height / patch), batch.token_counts[i]}).flops();
+    }
+  }
+  return flops;
+}
+
+std::vector<checkpoint::OwnedBox> Trainer::owned_boxes() {
+  std::vector<checkpoint::OwnedBox> boxes;
+  auto add = [&](const char* section, const std::string& name, const parallel::ShardedLayer::Piece& piece, const float* data) {
+    boxes.push_back({section, name, DType::kF32, piece.param->shape, piece.box, reinterpret_cast<const std::byte*>(data)});
+  };
+  for (auto& shard : shards_) {
+    for (const auto& piece : shard->pieces()) {
+      const std::string& name = piece.param->name;
+      add("model", name, piece, shard->owned_params() + piece.offset);
+      add("optim", "exp_avg." + name, piece, shard->exp_avg() + piece.offset);
+      add("optim", "exp_avg_sq." + name, piece, shard->exp_avg_sq() + piece.offset);
+      if (shard->average() != nullptr) add("ema", name, piece, shard->average() + piece.offset);
+    }
+  }
+  return boxes;
+}
+
+std::string Trainer::state() const {
+  const auto cursor = plan_->cursor(next_step_, setup_.journal);
+  const nlohmann::json state{{"step", next_step_},
+                             {"updates", num_updates_},
+                             {"items_seen", items_seen_},
+                             {"bad_seen", bad_seen_},
+                             {"seed", setup_.run->run.seed},
+                             {"cursor", nlohmann::json::parse(cursor.to_json())},
+                             {"journal", setup_.journal.to_jsonl()}};
+  return state.dump();
+}
+
+}  // namespace chiliad::train

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "chiliad/base/clock.h"
+#include "chiliad/checkpoint/reader.h"
+#include "chiliad/checkpoint/snapshot.h"
+#include "chiliad/comm/group.h"
+#include "chiliad/index/index.h"
+#include "chiliad/layers/layer.h"
+#include "chiliad/loader/loader.h"
+#include "chiliad/observe/time_account.h"
+#include "chiliad/parallel/sharded_layer.h"
+#include "chiliad/schedule/executor.h"
+#include "chiliad/spec/run_file.h"
+#include "chiliad/spec/work.h"
+#include "chiliad/stepplan/plan.h"
+#include "chiliad/train/step_stage.h"
+
+namespace chiliad::train {
+
+/// What a trainer needs; everything outlives it.
+struct TrainerSetup {
+  const spec::RunFile* run = nullptr;
+  const index::Index* index = nullptr;
+  comm::Group* group = nullptr;
+  const Clock* clock = nullptr;
+  const checkpoint::Checkpoint* resume = nullptr;  ///< null: from the beginning
+  stepplan::Journal journal;                       ///< agreed so far, also beyond the checkpoint
+  spec::Rates rates;
+};
+
+/// One step, done.
+struct StepReport {
+  int64_t step = 0;   ///< its number, from 0
+  int64_t epoch = 0;
+  double lr = 0.0;
+  Agreement agreement;
+  bool updated = false;
+  int64_t num_items = 0;
+  Digest items;       ///< digest of the step's items
+  double predicted_seconds = 0.0;
+  std::vector<stepplan::Amendment> amendments;  ///< newly agreed, to be made durable before the next step
+  observe::TimeAccount::Report account;
+};
+
+/// Told of phases, e.g. for the progress page: (step, instruction index, instruction).
+using StepWatcher = std::function<void(int64_t, int32_t, const schedule::Instruction&)>;
+
+/// The training of one rank: plan, loader, model, optimizer. One thread.
+class Trainer {
+ public:
+  explicit Trainer(TrainerSetup setup);
+  ~Trainer();
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  /// Runs one step. `stop_requested` is shared with all ranks; they all see it in the report.
+  [[nodiscard]] StepReport run_step(bool stop_requested, const StepWatcher& watcher);
+  [[nodiscard]] int64_t next_step() const { return next_step_; }
+  [[nodiscard]] bool finished() const { return next_step_ >= setup_.run->run.steps; }
+
+  /// Boxes that this rank owns: weights, moments, average. They change in the next optimizer update only.
+  [[nodiscard]] std::vector<checkpoint::OwnedBox> owned_boxes();
+  /// State of the run as JSON: step, updates, cursor, journal. The same on every rank.
+  [[nodiscard]] std::string state() const;
+  /// See StepStage::set_before_update.
+  void set_before_update(std::function<void()> wait) { stage_->set_before_update(std::move(wait)); }
+
+  [[nodiscard]] observe::TimeAccount& account() { return account_; }
+  [[nodiscard]] const stepplan::Plan& plan() const { return *plan_; }
+  [[nodiscard]] loader::LoaderStats loader_stats() const { return loader_->stats(); }
+  [[nodiscard]] std::vector<std::unique_ptr<parallel::ShardedLayer>>& shards() { return shards_; }
+
+ private:
+  void build_model();
+  void load_checkpoint();
+  void start_loader();
+  [[nodiscard]] std::vector<stepplan::Amendment> agree_on_verdicts(const loader::RankStep& step);
+  [[nodiscard]] double step_flops(const loader::RankStep& step) const;
+
+  TrainerSetup setup_;
+  spec::LayerTable table_;
+  observe::TimeAccount account_;
+  std::unique_ptr<stepplan::Plan> plan_;
+  std::unique_ptr<loader::Loader> loader_;
+  std::vector<std::unique_ptr<layers::Layer>> layers_;
+  std::vector<std::unique_ptr<parallel::ShardedLayer>> shards_;
+  std::unique_ptr<StepStage> stage_;
+  int64_t next_step_ = 0;
+  int64_t num_updates_ = 0;
+  int64_t items_seen_ = 0;
+  int64_t bad_seen_ = 0;
+  int64_t skipped_in_a_row_ = 0;
+};
+
+/// Work model of a layout: predicted seconds of forward + backward of a micro-batch.
+[[nodiscard]] stepplan::WorkModel make_work_model(const spec::ModelOptions& model, const spec::Rates& rates);
+
+/// Token counts from the derived columns of `index` (made by dataset::build_token_columns).
+[[nodiscard]] stepplan::TokenCount make_token_count(const index::Index& index, int64_t max_tokens);
+
+}  // namespace chiliad::train

@@ -1,0 +1,283 @@
+#include "chiliad/train/worker.h"
+
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+
+#include "chiliad/base/error.h"
+#include "chiliad/base/log.h"
+#include "chiliad/device/tensor.h"
+#include "chiliad/io/file.h"
+#include "chiliad/ipc/child_process.h"
+#include "chiliad/ipc/progress_page.h"
+#include "chiliad/observe/metrics.h"
+#include "chiliad/train/parent_link.h"
+#include "chiliad/train/snapshotter.h"
+#include "chiliad/train/trainer.h"
+
+namespace chiliad::train {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kSlots = 2;
+constexpr int64_t kStateRoom = 4 << 20;
+constexpr int64_t kMaxJournalBytes = 256 << 20;
+
+ipc::Phase phase_of(schedule::Op op) {
+  switch (op) {
+    case schedule::Op::kLoad: return ipc::Phase::kHostToDevice;
+    case schedule::Op::kForward:
+    case schedule::Op::kLoss: return ipc::Phase::kForward;
+    case schedule::Op::kBackward: return ipc::Phase::kBackward;
+    case schedule::Op::kOptimize: return ipc::Phase::kOptimizer;
+    default: return ipc::Phase::kCommunication;
+  }
+}
+
+#ifdef CHILIAD_FAULTS
+/// CHILIAD_KILL_AT=rank:step:phase kills this process there; for the kill tests.
+void maybe_kill(int rank, int64_t step, ipc::Phase phase) {
+  static const char* const wanted = std::getenv("CHILIAD_KILL_AT");
+  if (wanted == nullptr) return;
+  if (fmt::format("{}:{}:{}", rank, step, ipc::phase_name(phase)) == wanted) std::raise(SIGKILL);
+}
+#else
+void maybe_kill(int, int64_t, ipc::Phase) {}
+#endif
+
+const char* kind_name(const std::exception& error) {
+  const auto* known = dynamic_cast<const Error*>(&error);
+  if (known == nullptr) return "internal";
+  switch (known->kind()) {
+    case ErrorKind::kInvalidInput: return "invalid_input";
+    case ErrorKind::kUnavailable: return "unavailable";
+    case ErrorKind::kCorruptData: return "corrupt_data";
+    case ErrorKind::kPeerLost: return "peer_lost";
+    case ErrorKind::kInternal: return "internal";
+  }
+  return "internal";
+}
+
+stepplan::Journal read_journal(const std::string& path) {
+  if (path.empty() || !io::stat_file(path).has_value()) return {};
+  return stepplan::Journal::from_jsonl(io::read_text(path, kMaxJournalBytes));
+}
+
+/// Sums steps into one line of metrics.
+class MetricsSum {
+ public:
+  void add(const StepReport& report) {
+    line_.step = report.step + 1;
+    line_.epoch = report.epoch;
+    line_.lr = report.lr;
+    line_.grad_norm = report.agreement.grad_norm;
+    loss_ += report.agreement.loss * report.agreement.actual_items;
+    actual_ += report.agreement.actual_items;
+    line_.items += report.num_items;
+    line_.flops += report.agreement.flops;
+    line_.wall += report.account.wall;
+    line_.other += report.account.other;
+    for (size_t row = 0; row < line_.seconds.size(); ++row) line_.seconds[row] += report.account.seconds[row];
+    imbalance_ += report.agreement.imbalance;
+    ++steps_;
+  }
+  [[nodiscard]] bool empty() const { return steps_ == 0; }
+  [[nodiscard]] std::string take(int64_t num_steps) {
+    line_.steps = num_steps;
+    line_.loss = actual_ > 0.0 ? loss_ / actual_ : 0.0;
+    line_.bad_items = line_.items - static_cast<int64_t>(actual_);
+    line_.imbalance = imbalance_ / static_cast<double>(steps_);
+    line_.items_per_s = line_.wall > 0.0 ? static_cast<double>(line_.items) / line_.wall : 0.0;
+    std::string text = line_.to_json();
+    *this = {};
+    return text;
+  }
+
+ private:
+  observe::StepMetrics line_;
+  double loss_ = 0.0;
+  double actual_ = 0.0;
+  double imbalance_ = 0.0;
+  int64_t steps_ = 0;
+};
+
+/// One run of `chiliad-worker train`.
+class WorkerRun {
+ public:
+  WorkerRun(const WorkerArguments& arguments, ParentLink& link)
+      : arguments_(arguments), link_(link), page_(ipc::ProgressPage::map(UniqueFd(arguments.progress))) {}
+
+  void run() {
+    page_.set(0, ipc::Phase::kStart, -1, -1);
+    run_file_ = spec::read_run_file(arguments_.run_file, {});
+    device::set_compute_threads(static_cast<int>(run_file_.parallel.threads));
+    connect();
+    build();
+    train();
+    group_->close();
+  }
+  [[nodiscard]] int64_t step() const { return trainer_ == nullptr ? 0 : trainer_->next_step(); }
+
+ private:
+  void connect() {
+    comm::GlooOptions options;
+    options.rank = arguments_.rank;
+    options.size = arguments_.world;
+    options.port = arguments_.port;
+    options.listen_fd = arguments_.listen;
+    options.timeout = std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(run_file_.parallel.timeout_s));
+    group_ = comm::connect(options);
+  }
+
+  void build() {
+    index_.emplace(index::Index::open(run_file_.data.index));
+    if (!arguments_.resume.empty()) resume_.emplace(checkpoint::Checkpoint::open(arguments_.resume));
+    TrainerSetup setup;
+    setup.run = &run_file_;
+    setup.index = &*index_;
+    setup.group = group_.get();
+    setup.clock = &clock_;
+    setup.resume = resume_.has_value() ? &*resume_ : nullptr;
+    setup.journal = read_journal(arguments_.journal);
+    trainer_ = std::make_unique<Trainer>(std::move(setup));
+    resume_.reset();
+    const auto boxes = trainer_->owned_boxes();
+    const int64_t slot_bytes = checkpoint::SnapshotRing::slot_bytes_for(boxes, kStateRoom);
+    snapshotter_ = std::make_unique<Snapshotter>(
+        checkpoint::SnapshotRing::create(kSlots, slot_bytes), arguments_.rank, [this](int slot, int64_t step) {
+          link_.send(ipc::FrameType::kSnapshot, Json{{"step", step}, {"slot", slot}}.dump());
+        });
+    link_.on_slot_free([this](int slot, int64_t, bool) { snapshotter_->release(slot); });
+    link_.send(ipc::FrameType::kRing, Json{{"slots", kSlots}, {"slot_bytes", slot_bytes}}.dump(), snapshotter_->ring_fd());
+    trainer_->set_before_update([this] {
+      const observe::TimeAccount::Scope scope(trainer_->account(), observe::Row::kCheckpoint);
+      snapshotter_->wait_copied();
+    });
+  }
+
+  void train() {
+    bool stopped = false;
+    int64_t last_snapshot = trainer_->next_step();
+    static_cast<void>(trainer_->account().close_step());  // what came before the first step is start-up
+    while (!trainer_->finished() && !stopped) {
+      page_.set(trainer_->next_step(), ipc::Phase::kDataWait, -1, -1);
+      maybe_kill(arguments_.rank, trainer_->next_step(), ipc::Phase::kDataWait);
+      StepReport report = trainer_->run_step(link_.stop_requested(), [this](int64_t step, int32_t index, const auto& i) {
+        page_.set(step, phase_of(i.op), i.slot, index);
+        maybe_kill(arguments_.rank, step, phase_of(i.op));
+      });
+      stopped = report.agreement.stop;
+      if (!report.amendments.empty()) record(report.amendments);
+      if (due(report.step + 1, stopped)) {
+        last_snapshot = report.step + 1;
+        snapshot();
+      }
+      finish_step(std::move(report));
+    }
+    if (last_snapshot < trainer_->next_step()) snapshot();
+    snapshotter_->wait_copied();
+    flush_metrics();
+    page_.set(trainer_->next_step(), ipc::Phase::kFinished, -1, -1);
+    link_.send(ipc::FrameType::kFinished,
+               Json{{"step", trainer_->next_step()}, {"reason", stopped && !trainer_->finished() ? "stopped" : "done"}}.dump());
+  }
+
+  [[nodiscard]] bool due(int64_t steps_done, bool stopped) const {
+    const int64_t every = run_file_.checkpoint.every;
+    return stopped || trainer_->finished() || (every > 0 && steps_done % every == 0);
+  }
+
+  void snapshot() {
+    const observe::TimeAccount::Scope scope(trainer_->account(), observe::Row::kCheckpoint);
+    page_.set(trainer_->next_step(), ipc::Phase::kCheckpoint, -1, -1);
+    maybe_kill(arguments_.rank, trainer_->next_step(), ipc::Phase::kCheckpoint);
+    const auto deadline = std::chrono::duration<double>(run_file_.checkpoint.timeout_s);
+    // A slot is awaited by all ranks alike: a rank that skipped alone would leave a checkpoint without its part.
+    if (snapshotter_->start(trainer_->next_step(), trainer_->state(), trainer_->owned_boxes(),
+                            std::chrono::duration_cast<Nanoseconds>(deadline))) {
+      return;
+    }
+    const auto message = fmt::format("no snapshot slot came free within checkpoint.timeout_s = {} s: storage is too slow",
+                                     run_file_.checkpoint.timeout_s);
+    throw Unavailable(fmt::format("checkpoint of step {}", trainer_->next_step()), message);
+  }
+
+  void record(const std::vector<stepplan::Amendment>& amendments) {
+    for (const auto& amendment : amendments) {
+      if (arguments_.rank == 0) {
+        log_warn("item {} is skipped from now on: {}", index_->key(amendment.sample), amendment.reason);
+      }
+    }
+    if (arguments_.rank != 0) return;
+    stepplan::Journal fresh;
+    for (const auto& amendment : amendments) fresh.add(amendment);
+    link_.make_durable(fresh.to_jsonl(), std::chrono::seconds(60));
+  }
+
+  void finish_step(StepReport report) {
+    if (!report.updated && arguments_.rank == 0) {
+      log_warn("step {}: no update ({})", report.step,
+               report.agreement.finite ? "no usable item" : "gradients are not finite");
+    }
+    report.account = trainer_->account().close_step();
+    const double wait = report.account.seconds[static_cast<size_t>(observe::Row::kDataWait)];
+    if (wait > run_file_.observe.data_wait_alarm_s) {
+      log_warn("step {}: rank {} waited {:.2f} s for data (alarm at {:.2f} s)", report.step, arguments_.rank, wait,
+               run_file_.observe.data_wait_alarm_s);
+    }
+    metrics_.add(report);
+    const int64_t every = run_file_.observe.log_every;
+    if (trainer_->next_step() % every == 0 || report.step == 0) flush_metrics();
+  }
+
+  void flush_metrics() {
+    if (arguments_.rank != 0 || metrics_.empty()) return;
+    link_.send(ipc::FrameType::kMetrics, metrics_.take(run_file_.run.steps));
+  }
+
+  const WorkerArguments& arguments_;
+  ParentLink& link_;
+  ipc::ProgressPage page_;
+  SystemClock clock_;
+  spec::RunFile run_file_;
+  std::unique_ptr<comm::Group> group_;
+  std::optional<index::Index> index_;
+  std::optional<checkpoint::Checkpoint> resume_;
+  std::unique_ptr<Trainer> trainer_;
+  std::unique_ptr<Snapshotter> snapshotter_;
+  MetricsSum metrics_;
+};
+
+}  // namespace
+
+int run_worker(const WorkerArguments& arguments) {
+  ipc::die_with_parent(arguments.parent);
+  std::signal(SIGINT, SIG_IGN);  // the parent decides; a terminal sends Ctrl-C to the whole group
+  start_logging({LogLevel::kInfo, fmt::format("rank {}", arguments.rank), ""});
+  ParentLink link{ipc::Channel(UniqueFd(arguments.channel))};
+  link.send(ipc::FrameType::kHello, Json{{"pid", ::getpid()}}.dump());
+  auto run = std::make_unique<WorkerRun>(arguments, link);
+  try {
+    run->run();
+    link.finish();
+    return 0;
+  } catch (const std::exception& error) {
+    link.finish();
+    const auto* known = dynamic_cast<const Error*>(&error);
+    const std::string place = known == nullptr ? "" : known->place();
+    std::string message = error.what();
+    if (!place.empty() && message.rfind(place + ": ", 0) == 0) message = message.substr(place.size() + 2);
+    link.send(ipc::FrameType::kError,
+              Json{{"kind", kind_name(error)}, {"place", place}, {"message", message}, {"step", run->step()}}.dump());
+    std::fflush(nullptr);
+    ::_exit(exit_code(error));  // peers may hold collectives open; nothing here is left to save
+  }
+}
+
+}  // namespace chiliad::train
