@@ -40,9 +40,9 @@ HostArray resample_rows(const HostArray& picture, int32_t first_row, int32_t num
   uint8_t* to = result.as<uint8_t>().data();
   std::vector<uint8_t> last_row;
   for (int32_t y = 0; y < num_rows; ++y, from += from_stride, to += to_stride) {
-    if (first_row + y + 1 == size.height) {  // pixels are read four bytes at a time
+    if (first_row + y + 1 == size.height) {  // the row pass reads on past the end
       last_row.assign(from, from + from_stride);
-      last_row.push_back(0);
+      last_row.resize(last_row.size() + detail::kRowPadding);
     }
     detail::resample_row(last_row.empty() ? from : last_row.data(), to, axis);
   }
