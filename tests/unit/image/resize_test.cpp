@@ -6,6 +6,7 @@
 
 #include "tests/support/picture_bytes.h"
 #include "tests/support/picture_compare.h"
+#include "tests/support/sha256.h"
 
 namespace chiliad::image {
 namespace {
@@ -52,6 +53,40 @@ TEST(ResizeTest, RefusesEmptySizesAndBoxesOutside) {
   EXPECT_THROW(static_cast<void>(resize(picture, 0, 4, Filter::kBox)), InternalError);
   EXPECT_THROW(static_cast<void>(resize(picture, 4, 4, Filter::kBox, {0, 0, 8.5, 8})), InternalError);
   EXPECT_THROW(static_cast<void>(resize(picture, 4, 4, Filter::kBox, {5, 0, 5, 8})), InternalError);
+}
+
+/// SHA-256 of what Pillow 13.0.0 gives for the sloped picture.
+struct PillowDigests {
+  Filter filter;
+  const char* fractional_box;  ///< 40 x 30, box (3.3, 2.1, 37.9, 28.4), to 11 x 9
+  const char* down_first;      ///< 20 x 60 to 18 x 10
+};
+constexpr PillowDigests kPillow[] = {
+    {Filter::kBox, "f54b384f23a7b1f0bf5bd91f2cd47cf0ef91eb4adafb9e96fed945a6091a6811",
+     "8f1378fb575d074fc5cc215e23878059b3cd563bb60e32c018a7bd3f6fea2834"},
+    {Filter::kBilinear, "f60e24840ed58924993fa3bce1d6c6d672f664164278b55069dc4d2f1e3e5481",
+     "2902f670679fa0be04b716a50da06c7084a6c9166bb20c69e57a8727cbbf7c09"},
+    {Filter::kHamming, "61f2234b6c458b69256ea75733d6a932b50485ffc18f32dfd7a6dde7f1c22880",
+     "49527a2e869808f2a56ee2ab24de734d888dff88a42c1ffccb5b1cdb38ea2054"},
+    {Filter::kBicubic, "0f43eb89cb735faac56a18e5cf1df1d31a7cd5c86870bbbf32c488501892c50f",
+     "256c647be6056218501258416608f581eef3f73f3370f82ede8d370db3afbb20"},
+    {Filter::kLanczos, "03fae7ebc2459e9187533d763aef8e099d44e227d6c26fbbdcf2b9068c9f9deb",
+     "021ac987bb9ac1c31492283186e363b084955e22a3ff1277f21c8fd3c4dfd6c1"},
+};
+
+TEST(ResizeTest, FractionalBoxEqualsPillow) {
+  for (const auto& expected : kPillow) {
+    const auto resized = resize(test::sloped_picture(40, 30), 11, 9, expected.filter, {3.3, 2.1, 37.9, 28.4});
+    EXPECT_EQ(test::sha256_hex(resized.bytes()), expected.fractional_box)
+        << static_cast<int>(expected.filter);
+  }
+}
+
+TEST(ResizeTest, OrderOfPassesEqualsPillow) {
+  for (const auto& expected : kPillow) {
+    const auto resized = resize(test::sloped_picture(20, 60), 18, 10, expected.filter);
+    EXPECT_EQ(test::sha256_hex(resized.bytes()), expected.down_first) << static_cast<int>(expected.filter);
+  }
 }
 
 TEST(CropTest, TakesThePartAsked) {
