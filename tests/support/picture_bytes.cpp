@@ -5,8 +5,12 @@ namespace {
 
 constexpr size_t kAfterIhdr = 8 + 12 + 13;
 
-void append(ByteVector& to, std::span<const std::byte> more) { to.insert(to.end(), more.begin(), more.end()); }
-void append(ByteVector& to, std::string_view text) { append(to, std::as_bytes(std::span(text))); }
+void append(ByteVector& to, std::span<const std::byte> more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+void append(ByteVector& to, std::string_view text) {
+  append(to, std::as_bytes(std::span(text)));
+}
 void append_be32(ByteVector& to, uint32_t value) {
   for (int shift = 24; shift >= 0; shift -= 8) to.push_back(static_cast<std::byte>(value >> shift));
 }

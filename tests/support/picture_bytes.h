@@ -18,8 +18,8 @@ using ByteVector = std::vector<std::byte>;
 /// A little- or big-endian TIFF block with one directory that holds an orientation.
 [[nodiscard]] ByteVector exif_block(uint16_t orientation, bool little_endian = true);
 /// The JPEG with one more segment right after SOI.
-[[nodiscard]] ByteVector with_jpeg_segment(std::span<const std::byte> jpeg, uint8_t marker, std::string_view prefix,
-                                           std::span<const std::byte> body);
+[[nodiscard]] ByteVector with_jpeg_segment(std::span<const std::byte> jpeg, uint8_t marker,
+                                           std::string_view prefix, std::span<const std::byte> body);
 /// The JPEG with `tiff` as its EXIF.
 [[nodiscard]] ByteVector with_exif(std::span<const std::byte> jpeg, std::span<const std::byte> tiff);
 

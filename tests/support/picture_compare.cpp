@@ -22,11 +22,13 @@ Distance distance(std::span<const std::byte> a, std::span<const std::byte> b) {
 
 std::string difference(const HostArray& picture, const LiteTensor& expected, int max_abs) {
   if (picture.shape() != Shape(expected.shape)) {
-    return fmt::format("shape: expected {}, got {}", Shape(expected.shape).to_string(), picture.shape().to_string());
+    return fmt::format("shape: expected {}, got {}", Shape(expected.shape).to_string(),
+                       picture.shape().to_string());
   }
   const Distance apart = distance(picture.bytes(), expected.bytes);
   if (apart.max_abs <= max_abs) return {};
-  return fmt::format("pixels: expected at most {} apart, got {} (mean {:.3f})", max_abs, apart.max_abs, apart.mean_abs);
+  return fmt::format("pixels: expected at most {} apart, got {} (mean {:.3f})", max_abs, apart.max_abs,
+                     apart.mean_abs);
 }
 
 }  // namespace chiliad::test

@@ -18,7 +18,8 @@ struct Distance {
 /// Both of the same number of bytes.
 [[nodiscard]] Distance distance(std::span<const std::byte> a, std::span<const std::byte> b);
 
-/// Empty if `picture` has the shape of `expected` and is at most `max_abs` away in every sample, else what differs.
+/// Empty if `picture` has the shape of `expected` and is at most `max_abs` away in every sample, else what
+/// differs.
 [[nodiscard]] std::string difference(const HostArray& picture, const LiteTensor& expected, int max_abs = 0);
 
 }  // namespace chiliad::test

@@ -19,7 +19,9 @@ std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-std::vector<std::byte> copy_of(std::span<const std::byte> bytes) { return {bytes.begin(), bytes.end()}; }
+std::vector<std::byte> copy_of(std::span<const std::byte> bytes) {
+  return {bytes.begin(), bytes.end()};
+}
 
 }  // namespace
 
@@ -43,7 +45,8 @@ std::map<std::string, LiteTensor> read_safetensors_lite(const std::filesystem::p
     if (name == "__metadata__") continue;
     const uint64_t begin = entry.at("data_offsets").at(0);
     const uint64_t end = entry.at("data_offsets").at(1);
-    if (begin > end || end > body.size()) throw std::runtime_error(path.string() + ": " + name + ": past the end");
+    if (begin > end || end > body.size())
+      throw std::runtime_error(path.string() + ": " + name + ": past the end");
     tensors[name] = {entry.at("dtype"), entry.at("shape"), copy_of(body.subspan(begin, end - begin))};
   }
   return tensors;

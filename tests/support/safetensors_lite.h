@@ -16,8 +16,8 @@ struct LiteTensor {
   std::vector<std::byte> bytes;
 };
 
-/// All tensors of a .safetensors file. For golden files only: independent of the reader under test, and trusting.
-/// Throws std::runtime_error if the file is missing or ends early.
+/// All tensors of a .safetensors file. For golden files only: independent of the reader under test, and
+/// trusting. Throws std::runtime_error if the file is missing or ends early.
 [[nodiscard]] std::map<std::string, LiteTensor> read_safetensors_lite(const std::filesystem::path& path);
 
 /// A .npy file of bytes ("|u1", C order). Throws std::runtime_error for anything else.

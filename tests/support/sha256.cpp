@@ -62,9 +62,11 @@ std::string sha256_hex(std::span<const std::byte> bytes) {
   for (const std::byte b : bytes) padded.push_back(static_cast<uint8_t>(b));
   padded.push_back(0x80);
   while (padded.size() % 64 != 56) padded.push_back(0);
-  for (int shift = 56; shift >= 0; shift -= 8) padded.push_back(static_cast<uint8_t>(uint64_t{bytes.size()} * 8 >> shift));
+  for (int shift = 56; shift >= 0; shift -= 8)
+    padded.push_back(static_cast<uint8_t>(uint64_t{bytes.size()} * 8 >> shift));
   auto state = constants.start;
-  for (size_t at = 0; at < padded.size(); at += 64) add_block(state, std::span(padded).subspan(at, 64), constants);
+  for (size_t at = 0; at < padded.size(); at += 64)
+    add_block(state, std::span(padded).subspan(at, 64), constants);
   std::string hex;
   for (const uint32_t word : state) hex += fmt::format("{:08x}", word);
   return hex;

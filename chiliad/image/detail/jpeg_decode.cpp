@@ -24,7 +24,6 @@ constexpr int kMaxScans = 100;
 struct ErrorManager {
   jpeg_error_mgr base;
   jmp_buf back;
-  bool damaged;
   bool end_missing;  ///< the EOI marker is not there, which alone costs no pixel
   char reason[JMSG_LENGTH_MAX + 64];
 };
@@ -43,16 +42,14 @@ bool is_about_metadata(int code) {
   return code == JWRN_JFIF_MAJOR || code == JWRN_ADOBE_XFORM || code == JWRN_BOGUS_ICC;
 }
 
-/// Warnings (level -1) are where libjpeg starts to guess; the first one becomes the reason.
-void note_warning(j_common_ptr cinfo, int level) {
+/// Warnings (level -1) are where libjpeg starts to guess: they end the decode like errors.
+void refuse_warning(j_common_ptr cinfo, int level) {
   if (level >= 0 || is_about_metadata(cinfo->err->msg_code)) return;
-  ErrorManager& errors = manager_of(cinfo);
   if (cinfo->err->msg_code == JWRN_JPEG_EOF) {
-    errors.end_missing = true;
+    manager_of(cinfo).end_missing = true;
     return;
   }
-  if (!errors.damaged) cinfo->err->format_message(cinfo, errors.reason);
-  errors.damaged = true;
+  give_up(cinfo);
 }
 
 void stop_after_many_scans(j_common_ptr cinfo) {
@@ -70,7 +67,7 @@ class Decompressor {
   Decompressor() {
     cinfo_.err = jpeg_std_error(&errors_.base);
     errors_.base.error_exit = give_up;
-    errors_.base.emit_message = note_warning;
+    errors_.base.emit_message = refuse_warning;
     errors_.base.output_message = [](j_common_ptr) {};
     progress_.progress_monitor = stop_after_many_scans;
   }
@@ -105,7 +102,6 @@ class Decompressor {
     return true;
   }
   [[nodiscard]] const jpeg_decompress_struct& info() const { return cinfo_; }
-  [[nodiscard]] bool damaged() const { return errors_.damaged; }
   [[nodiscard]] bool end_missing() const { return errors_.end_missing; }
   [[nodiscard]] const char* reason() const { return errors_.reason; }
 
@@ -186,7 +182,6 @@ bool read_rows(Decompressor& decompressor, const Info& stored, RowSink& sink) {
     if (!decompressor.read_row(row.data())) return false;
     if (cmyk) cmyk_to_rgb(row.data(), rgb.data(), stored.width);
     sink.write(y, cmyk ? rgb.data() : row.data(), stored.width);
-    if (decompressor.damaged()) return false;
   }
   return true;
 }
@@ -206,13 +201,13 @@ Outcome<HostArray> decode_jpeg(std::span<const std::byte> bytes, const Info& sto
     return refuse<HostArray>(std::move(reason));
   }
   const bool many_scans = jpeg_has_multiple_scans(const_cast<j_decompress_ptr>(&info)) != 0;
-  if (!decompressor.start() || decompressor.damaged()) return fail(decompressor);
+  if (!decompressor.start()) return fail(decompressor);
   if (many_scans && !(coefficients_complete(info) && all_components_scanned(bytes))) {
     return refuse<HostArray>("jpeg: scans are missing: coefficients incomplete");
   }
   RowSink sink(stored.width, stored.height, stored.orientation);
   if (!read_rows(decompressor, stored, sink)) return fail(decompressor);
-  if (!decompressor.finish() || decompressor.damaged()) return fail(decompressor);
+  if (!decompressor.finish()) return fail(decompressor);
   // Huffman data that ends early is warned about on its own; arithmetic decoding goes on with zeros and says
   // nothing.
   if (decompressor.end_missing() && info.arith_code != 0)

@@ -29,13 +29,22 @@ struct AxisWeights {
 [[nodiscard]] AxisWeights axis_weights(int32_t source, float begin, float end, int32_t outputs,
                                        Filter filter);
 
-/// One row of `source_width` RGB pixels to axis.num_outputs() pixels. `from` needs one readable byte after
-/// its end.
+// Bytes that the row pass may read past the end of a row.
+constexpr int kRowPadding = 2;
+
+/// One row of RGB pixels to axis.num_outputs() pixels. `from` needs kRowPadding readable bytes after its end.
 void resample_row(const uint8_t* from, uint8_t* to, const AxisWeights& axis);
 
 /// One output row of `row_bytes` samples from the rows that `axis` names for `output`; row r begins at from +
 /// r * stride.
 void resample_column(const uint8_t* from, int64_t stride, uint8_t* to, int64_t row_bytes,
                      const AxisWeights& axis, int32_t output);
+
+/// The same integers by wider instructions, chosen at run time so that one binary serves all machines.
+[[nodiscard]] bool has_avx2();
+void row_avx2(const uint8_t* from, uint8_t* to, const AxisWeights& axis);
+/// Returns how many samples it did; the remainder is less than 16.
+[[nodiscard]] int64_t column_avx2(const uint8_t* from, int64_t stride, uint8_t* to, int64_t row_bytes,
+                                  const AxisWeights& axis, int32_t output);
 
 }  // namespace chiliad::image::detail

@@ -51,7 +51,9 @@ std::string difference_from(const json& reference, const HostArray& picture) {
   if (picture.shape() != shape) return "shape " + picture.shape().to_string() + " for " + shape.to_string();
   const int max_abs = reference.at("max_abs");
   if (max_abs == 0) {
-    return test::sha256_hex(picture.bytes()) == reference.at("rgb8_sha256").get<std::string>() ? "" : "another digest";
+    return test::sha256_hex(picture.bytes()) == reference.at("rgb8_sha256").get<std::string>()
+               ? ""
+               : "another digest";
   }
   if (reference.value("npy", json()).is_null()) return {};  // too big to be stored: its size was compared
   const auto pixels = test::read_npy_lite(test::hard_files_kit() / reference.at("npy").get<std::string>());
@@ -65,7 +67,8 @@ std::string judge_pixels(const json& entry, const HostArray& picture) {
   if (entry.at("expect") != "ok" && !accepts_also(entry, "ok")) return "decoded, but must be refused";
   if (entry.value("reference", json()).is_null()) return {};
   std::string problem = difference_from(entry.at("reference"), picture);
-  if (!problem.empty() && entry.contains("reference_also")) problem = difference_from(entry["reference_also"], picture);
+  if (!problem.empty() && entry.contains("reference_also"))
+    problem = difference_from(entry["reference_also"], picture);
   return problem;
 }
 
@@ -74,7 +77,8 @@ TEST(HardImagesTest, HaveTheRightOutcome) {
   for (const Case& item : read_cases()) {
     const auto outcome = decode(item.bytes, {});
     if (not_covered(outcome)) {
-      std::cout << "not covered: " << item.name << " (" << outcome.reason.substr(0, outcome.reason.find(':')) << ")\n";
+      std::cout << "not covered: " << item.name << " (" << outcome.reason.substr(0, outcome.reason.find(':'))
+                << ")\n";
       continue;
     }
     ++num_judged;
@@ -121,7 +125,8 @@ int64_t address_space_bytes() {
   return pages * sysconf(_SC_PAGESIZE);
 }
 
-/// In a child: decodes all with `extra_bytes` of address space more than it has; its exit status says whether that did.
+/// In a child: decodes all with `extra_bytes` of address space more than it has; its exit status says whether
+/// that did.
 int decode_all_within(const std::vector<Case>& cases, int64_t extra_bytes) {
   const pid_t child = fork();
   if (child == 0) {

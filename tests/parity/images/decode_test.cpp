@@ -11,7 +11,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool not_covered(const std::string& reason) { return reason.find("not covered yet") != std::string::npos; }
+bool not_covered(const std::string& reason) {
+  return reason.find("not covered yet") != std::string::npos;
+}
 
 TEST(DecodeParityTest, FilesGiveTheKitsPixels) {
   const fs::path kit = test::golden_kit() / "images";
@@ -21,7 +23,8 @@ TEST(DecodeParityTest, FilesGiveTheKitsPixels) {
   for (const auto& [name, pixels] : expected) {
     const auto picture = decode(test::read_bytes_lite(kit / "files" / name), {});
     if (!picture && not_covered(picture.reason)) {
-      std::cout << "not covered: " << name << " (" << picture.reason.substr(0, picture.reason.find(':')) << ")\n";
+      std::cout << "not covered: " << name << " (" << picture.reason.substr(0, picture.reason.find(':'))
+                << ")\n";
       continue;
     }
     ++num_compared;

@@ -44,7 +44,8 @@ TEST_F(ResizeParityTest, EqualsPillowToTheBit) {
   for (const auto& [name, pixels] : expected) {
     std::smatch parts;
     ASSERT_TRUE(std::regex_match(name, parts, key)) << name;
-    const auto resized = resize(source(parts[1]), std::stoi(parts[3]), std::stoi(parts[4]), filter_of(parts[2]));
+    const auto resized =
+        resize(source(parts[1]), std::stoi(parts[3]), std::stoi(parts[4]), filter_of(parts[2]));
     EXPECT_EQ(test::difference(resized, pixels), "") << name;
   }
 }
@@ -62,7 +63,8 @@ TEST_F(ResizeParityTest, CoverEqualsTheKit) {
   EXPECT_GT(num_compared, 0);
 }
 
-/// The normalised floats [3, S, S] of torchvision as bytes [S, S, 3]; exact, since each byte has its own float.
+/// The normalised floats [3, S, S] of torchvision as bytes [S, S, 3]; exact, since each byte has its own
+/// float.
 LiteTensor to_bytes(const LiteTensor& normalised) {
   const int64_t side = normalised.shape.at(1);
   LiteTensor bytes{"U8", {side, side, 3}, std::vector<std::byte>(static_cast<size_t>(side * side * 3))};
