@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "chiliad/spec/run_file.h"
+
+namespace chiliad::spec::detail {
+
+/// Where an option's value lives, and the value itself.
+using Field = std::variant<std::string*, int64_t*, uint64_t*, double*, bool*, std::vector<std::string>*>;
+using Value = std::variant<std::string, int64_t, uint64_t, double, bool, std::vector<std::string>>;
+
+struct Access {
+  Field (*field)(RunFile&);
+  Value (*value)(const RunFile&);
+};
+template <auto Section, auto Member>
+inline constexpr Access kAccess{[](RunFile& file) -> Field { return &((file.*Section).*Member); },
+                                [](const RunFile& file) -> Value { return (file.*Section).*Member; }};
+
+/// Any text but the empty one. `pattern` (a regular expression, for the JSON Schema too) restricts it,
+/// `words` say it.
+struct TextRule {
+  bool required = false;
+  std::string pattern = {};
+  std::string words = "text";
+};
+struct ChoiceRule {
+  std::vector<std::string> choices;
+};
+struct WholeRule {
+  int64_t min = 0;
+  int64_t max = 0;
+};
+/// Whole bytes; the file may use units (64MiB).
+struct BytesRule {
+  int64_t min = 0;
+  int64_t max = 0;
+};
+struct NumberRule {
+  double min = 0.0;
+  double max = 0.0;
+  bool without_min = false;
+  bool without_max = false;
+};
+struct BoolRule {};
+/// At least one text, none of them twice.
+struct TextListRule {
+  std::string pattern = {};
+  std::string words = "text";
+};
+using Rule = std::variant<TextRule, ChoiceRule, WholeRule, BytesRule, NumberRule, BoolRule, TextListRule>;
+
+enum class OnResume {
+  kFixed,    ///< another value needs a new run
+  kContent,  ///< fixed, and part of content_digest
+  kFree,     ///< may differ
+};
+
+/// One key of a section: the only place where it is listed. Its default is that of the options struct.
+struct Option {
+  std::string name;
+  Access access;
+  Rule rule;
+  OnResume on_resume;
+  std::string help;
+  std::string default_note = {};  ///< where the default depends on something else
+};
+
+struct Section {
+  std::string name;
+  std::string help;
+  std::vector<Option> options;
+};
+
+}  // namespace chiliad::spec::detail

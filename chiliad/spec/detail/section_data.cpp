@@ -1,0 +1,64 @@
+#include "chiliad/spec/detail/sections.h"
+
+namespace chiliad::spec::detail {
+namespace {
+
+template <auto Member>
+constexpr Access at = kAccess<&RunFile::data, Member>;
+
+}  // namespace
+
+Section data_section() {
+  using O = DataOptions;
+  using enum OnResume;
+  return {
+      "data",
+      "Everything that decides which items a step holds, and how they are loaded.",
+      {
+          {"index", at<&O::index>, TextRule{.required = true}, kContent,
+           "folder made by `chiliad data index`, kept as written"},
+          {"batch", at<&O::batch>, WholeRule{1, 10'000'000}, kContent, "items a step, over all ranks"},
+          {"resolution", at<&O::resolution>, WholeRule{1, 65536}, kContent,
+           "buckets hold about resolution * resolution pixels"},
+          {"bucket_step", at<&O::bucket_step>, WholeRule{1, 4096}, kContent,
+           "sides are multiples of it; a multiple of model.patch"},
+          {"bucket_min", at<&O::bucket_min>, WholeRule{1, 65536}, kContent,
+           "shortest side; a multiple of bucket_step"},
+          {"bucket_max", at<&O::bucket_max>, WholeRule{1, 65536}, kContent,
+           "longest side; a multiple of bucket_step"},
+          {"max_aspect_error", at<&O::max_aspect_error>, NumberRule{0.0, 10.0, false, false}, kContent,
+           "items whose abs(ln(ratio / bucket ratio)) is above it are dropped and counted; 0: none"},
+          {"languages", at<&O::languages>,
+           TextListRule{R"(^[A-Za-z][A-Za-z0-9_-]{0,31}$)", "language tags such as en or pt-BR"}, kContent,
+           "captions to draw from, per item among those that it has"},
+          {"limit", at<&O::limit>, WholeRule{0, INT64_MAX}, kContent,
+           "use only so many items of the index, by a keyed choice; 0: all"},
+          {"order", at<&O::order>, ChoiceRule{{"window", "full", "sequential"}}, kContent,
+           "window: permuted blocks, then inside a window; full: all items permuted; sequential: as indexed"},
+          {"window_blocks", at<&O::window_blocks>, WholeRule{1, 1'000'000}, kContent, "blocks of a window"},
+          {"shape_clusters", at<&O::shape_clusters>, WholeRule{1, 4096}, kContent,
+           "1: no clustering; N: the steps of a window draw from N groups of shapes"},
+          {"flip", at<&O::flip>, BoolRule{}, kContent, "random horizontal flip"},
+          {"crop", at<&O::crop>, ChoiceRule{{"center", "random"}}, kContent,
+           "where a picture is cut to its bucket"},
+          {"background", at<&O::background>,
+           TextRule{false, "^(white|black|#[0-9a-fA-F]{6})$", R"(white, black or "#rrggbb" (in quotes))"},
+           kContent, "colour under transparent pixels"},
+          {"on_bad_item", at<&O::on_bad_item>, ChoiceRule{{"skip", "stop"}}, kContent,
+           "skip: weight 0 and counted; stop: the run ends"},
+          {"max_bad_fraction", at<&O::max_bad_fraction>, NumberRule{0.0, 1.0, false, false}, kContent,
+           "the run stops above it, once 100 items were seen"},
+          {"micro_batch_items", at<&O::micro_batch_items>, WholeRule{1, 1'000'000}, kFree,
+           "most items of a micro-batch"},
+          {"loader_threads", at<&O::loader_threads>, WholeRule{1, 1024}, kFree,
+           "threads that read and decode, for each rank"},
+          {"prefetch_steps", at<&O::prefetch_steps>, WholeRule{1, 1024}, kFree,
+           "steps that are loaded ahead"},
+          {"prefetch_bytes", at<&O::prefetch_bytes>, BytesRule{int64_t{1} << 20, int64_t{1} << 44}, kFree,
+           "bound of decoded bytes ahead"},
+          {"cache_bytes", at<&O::cache_bytes>, BytesRule{0, int64_t{1} << 44}, kFree,
+           "decoded pictures kept in memory; 0: none"},
+      }};
+}
+
+}  // namespace chiliad::spec::detail

@@ -1,0 +1,24 @@
+#include "chiliad/spec/detail/sections.h"
+
+namespace chiliad::spec::detail {
+namespace {
+
+template <auto Member>
+constexpr Access at = kAccess<&RunFile::observe, Member>;
+
+}  // namespace
+
+Section observe_section() {
+  using O = ObserveOptions;
+  using enum OnResume;
+  return {"observe",
+          "Logging.",
+          {
+              {"log_every", at<&O::log_every>, WholeRule{1, 1'000'000'000}, kFree,
+               "steps between lines of metrics.jsonl and of the terminal"},
+              {"data_wait_alarm_s", at<&O::data_wait_alarm_s>, NumberRule{0.0, 86400.0, true, false}, kFree,
+               "a step that waits longer for its data is warned about, seconds"},
+          }};
+}
+
+}  // namespace chiliad::spec::detail

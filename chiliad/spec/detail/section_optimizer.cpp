@@ -1,0 +1,40 @@
+#include "chiliad/spec/detail/sections.h"
+
+namespace chiliad::spec::detail {
+namespace {
+
+template <auto Member>
+constexpr Access at = kAccess<&RunFile::optimizer, Member>;
+
+}  // namespace
+
+Section optimizer_section() {
+  using O = OptimizerOptions;
+  using enum OnResume;
+  return {
+      "optimizer",
+      "AdamW with decoupled weight decay (matrices only), clipping by the global norm, warm-up, decay, "
+      "moving average.",
+      {
+          {"kind", at<&O::kind>, ChoiceRule{{"adamw"}}, kFixed, "adamw"},
+          {"lr", at<&O::lr>, NumberRule{0.0, 1.0, true, false}, kFree, "learning rate after the warm-up"},
+          {"beta1", at<&O::beta1>, NumberRule{0.0, 1.0, false, true}, kFixed, "decay of the first moment"},
+          {"beta2", at<&O::beta2>, NumberRule{0.0, 1.0, false, true}, kFixed, "decay of the second moment"},
+          {"eps", at<&O::eps>, NumberRule{0.0, 1.0, true, false}, kFixed,
+           "added to the root of the second moment"},
+          {"weight_decay", at<&O::weight_decay>, NumberRule{0.0, 10.0, false, false}, kFixed,
+           "decoupled, times the learning rate; matrices only"},
+          {"clip", at<&O::clip>, NumberRule{0.0, 1e9, false, false}, kFree,
+           "largest global norm of the gradient; 0: no clipping"},
+          {"warmup_steps", at<&O::warmup_steps>, WholeRule{0, 1'000'000'000}, kFree,
+           "steps over which the learning rate rises from 0"},
+          {"decay", at<&O::decay>, ChoiceRule{{"constant", "linear", "cosine"}}, kFree,
+           "how the learning rate falls after the warm-up"},
+          {"decay_fraction", at<&O::decay_fraction>, NumberRule{0.0, 1.0, true, false}, kFree,
+           "linear: the last part of the run, over which the rate falls to 0"},
+          {"ema", at<&O::ema>, NumberRule{0.0, 1.0, false, true}, kFixed,
+           "decay of the moving average of the weights; 0: none"},
+      }};
+}
+
+}  // namespace chiliad::spec::detail

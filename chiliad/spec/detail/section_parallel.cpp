@@ -1,0 +1,25 @@
+#include "chiliad/spec/detail/sections.h"
+
+namespace chiliad::spec::detail {
+namespace {
+
+template <auto Member>
+constexpr Access at = kAccess<&RunFile::parallel, Member>;
+
+}  // namespace
+
+Section parallel_section() {
+  using O = ParallelOptions;
+  using enum OnResume;
+  return {"parallel",
+          "The layout.",
+          {
+              {"nproc", at<&O::nproc>, WholeRule{1, 65536}, kFree, "data-parallel ranks"},
+              {"threads", at<&O::threads>, WholeRule{1, 1024}, kFree,
+               "threads inside an operator, for each rank; changes the rounding of sums"},
+              {"timeout_s", at<&O::timeout_s>, NumberRule{0.0, 86400.0, true, false}, kFree,
+               "deadline of every collective, seconds"},
+          }};
+}
+
+}  // namespace chiliad::spec::detail

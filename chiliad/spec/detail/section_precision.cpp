@@ -1,0 +1,22 @@
+#include "chiliad/spec/detail/sections.h"
+
+namespace chiliad::spec::detail {
+namespace {
+
+template <auto Member>
+constexpr Access at = kAccess<&RunFile::parallel, Member>;
+
+}  // namespace
+
+Section precision_section() {
+  using O = ParallelOptions;
+  using enum OnResume;
+  return {"precision",
+          "Number formats.",
+          {
+              {"compute", at<&O::compute>, ChoiceRule{{"fp32"}}, kFree,
+               "format of activations and matrix products"},
+          }};
+}
+
+}  // namespace chiliad::spec::detail

@@ -1,0 +1,138 @@
+// What is made from a run file that was read: YAML, differences, the content digest.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "chiliad/spec/detail/sections.h"
+#include "chiliad/spec/detail/value.h"
+#include "chiliad/spec/run_file.h"
+
+namespace chiliad::spec {
+namespace {
+
+RunFile with(const std::vector<std::string>& overrides) {
+  std::vector<std::string> all{"data.index=birds"};
+  all.insert(all.end(), overrides.begin(), overrides.end());
+  return parse_run_file("version: 1\n", "run.yaml", "run", all);
+}
+
+RunFile read_back(const RunFile& file) {
+  return parse_run_file(to_yaml(file), "resolved", "other", {});
+}
+
+// A value for each option that differs from its default and breaks no rule that joins options.
+std::string other_value(const std::string& key, const detail::Option& option) {
+  const std::vector<std::pair<std::string, std::string>> special{
+      {"model.width", "264"},         {"model.heads", "8"},           {"model.patch", "4"},
+      {"data.resolution", "40"},      {"data.bucket_step", "16"},     {"data.bucket_min", "24"},
+      {"data.bucket_max", "72"},      {"data.background", "#00ff00"}, {"data.languages", "[no, \"pt-BR\"]"},
+      {"data.index", "a b/\"c\\d\""}, {"run.name", "null"},           {"run.dir", "../x y"}};
+  for (const auto& [name, value] : special) {
+    if (name == key) return value;
+  }
+  if (const auto* rule = std::get_if<detail::ChoiceRule>(&option.rule)) {
+    const std::string usual = detail::format_value(option, RunFile{});
+    return rule->choices.back() == usual ? rule->choices.front() : rule->choices.back();
+  }
+  if (std::holds_alternative<detail::BoolRule>(option.rule)) return "true";
+  if (std::holds_alternative<detail::NumberRule>(option.rule)) return "0.37";
+  if (std::holds_alternative<detail::BytesRule>(option.rule)) return "1234567";
+  return "9";
+}
+
+bool has_another_value(const detail::Option& option) {
+  const auto* rule = std::get_if<detail::ChoiceRule>(&option.rule);
+  return rule == nullptr || rule->choices.size() > 1;
+}
+
+TEST(ResolvedTest, EveryOptionSurvivesTheWayToYamlAndBack) {
+  for (const auto& section : detail::sections()) {
+    for (const auto& option : section.options) {
+      if (!has_another_value(option)) continue;
+      const std::string key = section.name + "." + option.name;
+      std::vector<std::string> overrides{key + "=" + other_value(key, option)};
+      if (key != "data.index") overrides.emplace_back("data.index=birds");
+      const RunFile file = parse_run_file("version: 1\n", "run.yaml", "run", overrides);
+      EXPECT_TRUE(compare(file, read_back(file)).empty()) << key << "\n" << to_yaml(file);
+      EXPECT_FALSE(option.access.value(file) == option.access.value(RunFile{})) << key << " kept its default";
+    }
+  }
+}
+
+TEST(ResolvedTest, UnevenNumbersKeepAllDigits) {
+  const RunFile file = with({"optimizer.lr=0.00030000000000000003", "run.seed=9223372036854775807"});
+  const RunFile again = read_back(file);
+  EXPECT_EQ(again.optimizer.lr, file.optimizer.lr);
+  EXPECT_EQ(again.run.seed, 9223372036854775807u);
+}
+
+TEST(ResolvedTest, CompareNamesKeyAndBothValues) {
+  const auto differences = compare(with({"data.batch=8"}), with({"data.batch=16"}));
+  ASSERT_EQ(differences.size(), 1u);
+  EXPECT_EQ(differences[0].key, "data.batch");
+  EXPECT_EQ(differences[0].old_value, "8");
+  EXPECT_EQ(differences[0].new_value, "16");
+  EXPECT_FALSE(differences[0].free_on_resume);
+}
+
+TEST(ResolvedTest, LayoutRatesAndIntervalsAreFreeOnResume) {
+  const std::vector<std::string> free{"run.steps=7",
+                                      "run.name=x",
+                                      "optimizer.lr=0.5",
+                                      "optimizer.warmup_steps=3",
+                                      "optimizer.clip=0.5",
+                                      "optimizer.decay=cosine",
+                                      "optimizer.decay_fraction=0.5",
+                                      "parallel.nproc=2",
+                                      "parallel.threads=3",
+                                      "checkpoint.every=7",
+                                      "checkpoint.keep=5",
+                                      "observe.log_every=3",
+                                      "supervise.exit_grace_s=3",
+                                      "data.loader_threads=5",
+                                      "data.prefetch_steps=9",
+                                      "data.prefetch_bytes=2MiB",
+                                      "data.cache_bytes=0",
+                                      "data.micro_batch_items=3"};
+  const RunFile usual = with({});
+  for (const std::string& change : free) {
+    const auto differences = compare(usual, with({change}));
+    ASSERT_EQ(differences.size(), 1u) << change;
+    EXPECT_TRUE(differences[0].free_on_resume) << change;
+  }
+}
+
+TEST(ResolvedTest, ModelObjectiveAndContentAreFixed) {
+  for (const std::string& change :
+       std::vector<std::string>{"model.depth=5", "objective.shift=2", "optimizer.beta1=0.8", "run.seed=2",
+                                "data.flip=true", "optimizer.ema=0.9"}) {
+    const auto differences = compare(with({}), with({change}));
+    ASSERT_EQ(differences.size(), 1u) << change;
+    EXPECT_FALSE(differences[0].free_on_resume) << change;
+  }
+}
+
+TEST(ContentDigestTest, ChangesWithContentOnly) {
+  const Digest usual = content_digest(with({}));
+  for (const auto& section : detail::sections()) {
+    for (const auto& option : section.options) {
+      const std::string key = section.name + "." + option.name;
+      if (!has_another_value(option) || key == "data.index") continue;
+      const bool changed = content_digest(with({key + "=" + other_value(key, option)})) != usual;
+      const bool is_content =
+          (section.name == "data" && option.on_resume != detail::OnResume::kFree) || key == "run.seed";
+      EXPECT_EQ(changed, is_content) << key;
+    }
+  }
+}
+
+TEST(ContentDigestTest, KnowsTheIndex) {
+  const auto digest = [](const std::string& index) {
+    return content_digest(parse_run_file("version: 1\n", "run.yaml", "run", {"data.index=" + index}));
+  };
+  EXPECT_NE(digest("a"), digest("b"));
+}
+
+}  // namespace
+}  // namespace chiliad::spec
