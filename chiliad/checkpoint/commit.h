@@ -18,13 +18,15 @@ namespace chiliad::checkpoint {
 /// 5. retention: the oldest committed steps beyond `keep` lose COMMIT first (durably), then their files.
 class CheckpointWriter {
  public:
-  /// `config` is the resolved run file's text, kept for information and for refusing other settings on resume.
+  /// `config` is the resolved run file's text, kept for information and for refusing other settings on
+  /// resume.
   CheckpointWriter(std::filesystem::path folder, int64_t step, int num_ranks, std::string config);
 
-  /// Thread-safe for different ranks. Throws Unavailable (disk full: the message says so); then call `abandon`.
+  /// Thread-safe for different ranks. Throws Unavailable (disk full: the message says so); then call
+  /// `abandon`.
   void write_rank(const SnapshotRing::View& snapshot);
-  /// Once all ranks are written. Throws InternalError if a rank is missing, CorruptData if the boxes do not cover a tensor
-  /// exactly once or ranks disagree on the state.
+  /// Once all ranks are written. Throws InternalError if a rank is missing, CorruptData if the boxes do not
+  /// cover a tensor exactly once or ranks disagree on the state.
   void commit();
   /// Removes what was written; never touches another step.
   void abandon() noexcept;
@@ -38,13 +40,13 @@ class CheckpointWriter {
   int64_t generation_ = 0;
   int num_ranks_;
   std::string config_;
-  std::mutex mutex_;  // guards ranks_
+  std::mutex mutex_;                  // guards ranks_
   std::map<int, std::string> ranks_;  // rank -> its part of the manifest, JSON
   std::string state_;
 };
 
-/// Keeps the newest `keep` committed checkpoints of `folder`, removes older ones and uncommitted remains that no writer
-/// owns (older than the newest committed). Deletes COMMIT first.
+/// Keeps the newest `keep` committed checkpoints of `folder`, removes older ones and uncommitted remains that
+/// no writer owns (older than the newest committed). Deletes COMMIT first.
 void prune(const std::filesystem::path& folder, int64_t keep);
 
 }  // namespace chiliad::checkpoint

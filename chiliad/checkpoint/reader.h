@@ -14,8 +14,8 @@
 
 namespace chiliad::checkpoint {
 
-/// A committed checkpoint, opened: manifest and COMMIT agree, every file has its length. Payload is verified by `verify`
-/// or while reading.
+/// A committed checkpoint, opened: manifest and COMMIT agree, every file has its length. Payload is verified
+/// by `verify` or while reading.
 class Checkpoint {
  public:
   struct Tensor {
@@ -38,8 +38,8 @@ class Checkpoint {
   [[nodiscard]] const std::string& state() const;   ///< JSON as given to the snapshot
   [[nodiscard]] const std::string& config() const;  ///< resolved run file
 
-  /// Fills `out` (row-major, box.count() elements) from whatever boxes are stored: any layout loads into any other.
-  /// Verifies the block checksums of the file ranges that it reads.
+  /// Fills `out` (row-major, box.count() elements) from whatever boxes are stored: any layout loads into any
+  /// other. Verifies the block checksums of the file ranges that it reads.
   void read(const Tensor& tensor, const Box& box, std::span<std::byte> out) const;
   /// Reads everything: block checksums, box digests, coverage. Throws CorruptData naming file and tensor.
   void verify() const;
@@ -66,9 +66,10 @@ struct Listing {
 /// Newest first.
 [[nodiscard]] std::vector<Listing> list(const std::filesystem::path& folder);
 
-/// The newest checkpoint that opens and verifies. Damaged ones are named through `report` (path, why) and skipped.
-/// Nothing if there is none.
+/// The newest checkpoint that opens and verifies. Damaged ones are named through `report` (path, why) and
+/// skipped. Nothing if there is none.
 [[nodiscard]] std::optional<Checkpoint> newest_good(
-    const std::filesystem::path& folder, const std::function<void(const std::string&, const std::string&)>& report);
+    const std::filesystem::path& folder,
+    const std::function<void(const std::string&, const std::string&)>& report);
 
 }  // namespace chiliad::checkpoint

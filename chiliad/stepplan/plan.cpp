@@ -44,16 +44,6 @@ void check_options(const spec::DataOptions& options) {
   }
 }
 
-uint32_t pack_language(const std::string& name) {
-  uint32_t code = 0;
-  for (size_t i = 0; i < std::min<size_t>(name.size(), 4); ++i) {
-    const char c = name[i];
-    const auto lower = static_cast<unsigned char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-    code |= static_cast<uint32_t>(lower) << (8 * i);
-  }
-  return code;
-}
-
 const index::Part* image_of(const index::Shard& shard, const index::Sample& sample) {
   for (uint32_t i = 0; i < sample.num_parts; ++i) {
     const index::Part& part = shard.parts.at(sample.first_part + i);
@@ -90,7 +80,7 @@ Plan::Plan(const index::Index& index, const spec::DataOptions& options, uint64_t
       cache_(std::make_unique<ClusterCache>()),
       content_(content_digest_of(options)) {
   check_options(options);
-  for (const std::string& language : options.languages) languages_.push_back(pack_language(language));
+  for (const std::string& language : options.languages) languages_.push_back(index::language_code(language));
   find_usable();
   apply_limit();
   if (usable_.empty()) {

@@ -1,0 +1,35 @@
+#include "chiliad/dataset/detail/bad_list.h"
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "chiliad/io/file.h"
+
+namespace chiliad::dataset::detail {
+
+using Json = nlohmann::ordered_json;
+
+void write_bad_list(const std::filesystem::path& path, const std::vector<BadSample>& bad) {
+  std::string text;
+  for (const BadSample& sample : bad) {
+    const Json line{{"key", sample.key}, {"file", sample.file}, {"reason", sample.reason}};
+    text += line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+  io::write_atomic(path, text);
+}
+
+std::optional<std::vector<BadSample>> read_bad_list(const std::filesystem::path& path) {
+  constexpr int64_t kMaxBytes = 1LL << 30;
+  const auto stamp = io::stat_file(path);
+  if (!stamp.has_value() || stamp->size > kMaxBytes) return std::nullopt;
+  std::vector<BadSample> bad;
+  std::istringstream lines(io::read_text(path, kMaxBytes));
+  for (std::string line; std::getline(lines, line);) {
+    const Json json = Json::parse(line, nullptr, false);
+    if (!json.is_object()) return std::nullopt;
+    bad.push_back({json.value("key", ""), json.value("file", ""), json.value("reason", "")});
+  }
+  return bad;
+}
+
+}  // namespace chiliad::dataset::detail

@@ -1,0 +1,210 @@
+#include "chiliad/dataset/detail/fill_shard.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "chiliad/base/error.h"
+#include "chiliad/base/hash.h"
+#include "chiliad/base/thread_pool.h"
+#include "chiliad/dataset/detail/captions.h"
+#include "chiliad/image/image.h"
+#include "chiliad/index/content.h"
+#include "chiliad/io/file.h"
+
+namespace chiliad::dataset::detail {
+namespace {
+
+using index::MediaType;
+using index::Part;
+using index::SourceFile;
+
+/// What reading one sample's parts gave. `reason` empty: usable. `left_out`: not even a row in the index.
+struct SampleRead {
+  std::vector<Part> parts;
+  std::vector<index::Caption> captions;  ///< part counts from the sample's first
+  uint16_t flags = 0;
+  bool left_out = false;
+  std::string reason;
+};
+
+void note_reason(SampleRead& read, const std::string& reason) {
+  if (!read.reason.empty()) read.reason += "; ";
+  read.reason += reason;
+}
+
+void read_image(std::span<const std::byte> bytes, Part& part, SampleRead& read) {
+  const auto info = image::probe(bytes);
+  if (!info) {
+    read.flags |= index::kBadImage;
+    note_reason(read, "image: " + (bytes.empty() ? "has no bytes" : info.reason));
+    return;
+  }
+  part.orientation = info.value->orientation;
+  part.image_flags = info.value->flags;
+  part.width = static_cast<uint32_t>(info.value->width);
+  part.height = static_cast<uint32_t>(info.value->height);
+}
+
+void read_captions(std::span<const std::byte> bytes, const Part& part, uint32_t part_index,
+                   SampleRead& read) {
+  if (bytes.size() > kMaxCaptionBytes) {
+    note_reason(read,
+                fmt::format("caption: has {} bytes, expected at most {}", bytes.size(), kMaxCaptionBytes));
+    return;
+  }
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const auto ranges = part.media == MediaType::kTuxpaintText ? tuxpaint_captions(text) : plain_captions(text);
+  for (const CaptionRange& range : ranges) {
+    read.captions.push_back({part_index, range.offset, range.length, range.language});
+  }
+}
+
+class ShardFiller {
+ public:
+  ShardFiller(const std::filesystem::path& root, const ShardDraft& draft) : root_(root), draft_(draft) {
+    if (draft.files.size() == 1) archive_.emplace(io::File::open_read(root / draft.files[0].path));
+  }
+
+  SampleRead read(const SampleDraft& sample) const {
+    try {
+      return read_parts(sample);
+    } catch (const InvalidInput& error) {
+      return left_out(error.what());
+    } catch (const CorruptData& error) {
+      return left_out(error.what());
+    }
+  }
+
+ private:
+  static SampleRead left_out(const std::string& reason) {
+    SampleRead read;
+    read.left_out = true;
+    read.reason = reason;
+    return read;
+  }
+
+  SampleRead read_parts(const SampleDraft& sample) const {
+    SampleRead read;
+    std::vector<std::byte> bytes;
+    for (const PartDraft& draft : sample.parts) {
+      if (draft.length > kMaxPartBytes) {
+        return left_out(fmt::format("a part has {} bytes, expected at most {}", draft.length, kMaxPartBytes));
+      }
+      bytes.resize(draft.length);
+      read_bytes(draft, bytes);
+      Part part;
+      part.file = draft.file;
+      part.offset = draft.offset;
+      part.length = draft.length;
+      part.checksum = hash64(bytes);
+      part.media = draft.media;
+      if (part.media == MediaType::kImage) {
+        read.flags |= index::kHasImage;
+        read_image(bytes, part, read);
+      }
+      if (draft.is_caption) read_captions(bytes, part, static_cast<uint32_t>(read.parts.size()), read);
+      read.parts.push_back(part);
+    }
+    if (read.captions.empty()) {
+      read.flags |= index::kNoCaption;
+      const bool has_text =
+          std::any_of(sample.parts.begin(), sample.parts.end(), [](auto& p) { return p.is_caption; });
+      note_reason(read, has_text ? "caption is empty" : "caption is missing");
+    }
+    return read;
+  }
+
+  void read_bytes(const PartDraft& part, std::span<std::byte> out) const {
+    if (archive_.has_value()) return archive_->read_at(static_cast<int64_t>(part.offset), out);
+    const SourceFile& expected = draft_.files[part.file];
+    const io::File file = io::File::open_read(root_ / expected.path);
+    if (file.stamp() != io::FileStamp{expected.size, expected.mtime_ns}) {
+      throw Unavailable(file.path().string(),
+                        "changed while it was indexed. Index again when nothing writes there");
+    }
+    file.read_at(0, out);
+  }
+
+  const std::filesystem::path& root_;
+  const ShardDraft& draft_;
+  std::optional<io::File> archive_;  ///< where all parts lie in one file
+};
+
+void append_sample(index::Shard& shard, const SampleDraft& draft, const SampleRead& read) {
+  index::Sample sample;
+  sample.key_hash = hash64(draft.key);
+  sample.first_part = static_cast<uint32_t>(shard.parts.size());
+  sample.num_parts = static_cast<uint16_t>(read.parts.size());
+  sample.first_caption = static_cast<uint32_t>(shard.captions.size());
+  sample.num_captions = static_cast<uint16_t>(read.captions.size());
+  sample.flags = read.flags;
+  for (index::Caption caption : read.captions) {
+    caption.part += sample.first_part;
+    shard.captions.push_back(caption);
+  }
+  shard.parts.insert(shard.parts.end(), read.parts.begin(), read.parts.end());
+  shard.samples.push_back(sample);
+  shard.keys.push_back(draft.key);
+}
+
+std::string file_of(const ShardDraft& draft, const SampleDraft& sample) {
+  return sample.parts.empty() ? std::string() : draft.files[sample.parts.front().file].path;
+}
+
+int64_t bytes_of(const SampleDraft& sample) {
+  int64_t bytes = 0;
+  for (const PartDraft& part : sample.parts) bytes += static_cast<int64_t>(part.length);
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<index::Block> cut_blocks(const index::Shard& shard, int64_t block_bytes) {
+  std::vector<index::Block> blocks;
+  for (size_t i = 0; i < shard.samples.size(); ++i) {
+    if (blocks.empty() || blocks.back().payload_bytes >= static_cast<uint64_t>(block_bytes)) {
+      blocks.push_back({static_cast<uint32_t>(i), 0, 0});
+    }
+    ++blocks.back().num_samples;
+    blocks.back().payload_bytes += index::payload_bytes(shard, shard.samples[i]);
+  }
+  return blocks;
+}
+
+FilledShard fill_shard(const std::filesystem::path& root, ShardDraft draft, const IndexOptions& options,
+                       const BytesRead& on_bytes) {
+  constexpr size_t kSamplesPerTask = 32;
+  std::vector<SampleRead> reads(draft.samples.size());
+  if (!draft.samples.empty()) {
+    const ShardFiller filler(root, draft);
+    ThreadPool pool(options.threads, 64, "index");
+    for (size_t first = 0; first < reads.size(); first += kSamplesPerTask) {
+      pool.submit([&, first] {
+        for (size_t i = first; i < std::min(first + kSamplesPerTask, reads.size()); ++i) {
+          reads[i] = filler.read(draft.samples[i]);
+          on_bytes(bytes_of(draft.samples[i]));
+        }
+      });
+    }
+    pool.close();
+  }
+
+  FilledShard filled;
+  filled.bad = std::move(draft.bad);
+  for (size_t i = 0; i < reads.size(); ++i) {
+    const SampleDraft& sample = draft.samples[i];
+    if (!reads[i].reason.empty()) filled.bad.push_back({sample.key, file_of(draft, sample), reads[i].reason});
+    if (!reads[i].left_out) append_sample(filled.shard, sample, reads[i]);
+  }
+  filled.shard.files = std::move(draft.files);
+  filled.shard.blocks = cut_blocks(filled.shard, options.block_bytes);
+  filled.shard.content = index::content_digest(filled.shard);
+  return filled;
+}
+
+}  // namespace chiliad::dataset::detail

@@ -1,0 +1,128 @@
+#include "chiliad/dataset/detail/webdataset.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <unordered_map>
+
+#include "chiliad/base/error.h"
+#include "chiliad/dataset/detail/tar_reader.h"
+
+namespace chiliad::dataset::detail {
+namespace {
+
+struct KeyedMember {
+  std::string key;
+  std::string extension;  ///< lower case, all behind the first dot of the basename
+  const TarMember* member = nullptr;
+};
+
+/// Members with one key that stand together.
+struct Run {
+  size_t first = 0;
+  size_t count = 0;
+};
+
+/// Splits at the first dot of the basename; false for names that are no part of a sample (no dot, or hidden).
+bool split_name(const TarMember& member, KeyedMember& keyed) {
+  const size_t slash = member.name.rfind('/');
+  const size_t base = slash == std::string::npos ? 0 : slash + 1;
+  const size_t dot = member.name.find('.', base);
+  if (dot == std::string::npos || dot == base) return false;
+  keyed.key = member.name.substr(0, dot);
+  keyed.extension = member.name.substr(dot + 1);
+  for (char& c : keyed.extension) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  keyed.member = &member;
+  return true;
+}
+
+std::vector<Run> runs_of(const std::vector<KeyedMember>& members) {
+  std::vector<Run> runs;
+  for (size_t i = 0; i < members.size(); ++i) {
+    if (i == 0 || members[i].key != members[i - 1].key) runs.push_back({i, 0});
+    ++runs.back().count;
+  }
+  return runs;
+}
+
+/// Why the members are not one whole sample; empty if they are.
+std::string why_bad(std::span<const KeyedMember> members) {
+  for (size_t i = 0; i < members.size(); ++i) {
+    const TarMember& member = *members[i].member;
+    if (!member.unusable.empty()) return fmt::format("{} {}", member.name, member.unusable);
+    if (member.after_damage) return fmt::format("{} follows a damaged place", member.name);
+    for (size_t k = 0; k < i; ++k) {
+      if (members[k].extension == members[i].extension) return fmt::format("{} stands twice", member.name);
+    }
+  }
+  const auto is_image = [](const KeyedMember& m) {
+    return media_of(extension_of(m.member->name)) == index::MediaType::kImage;
+  };
+  if (std::none_of(members.begin(), members.end(), is_image)) return "image is missing";
+  return {};
+}
+
+/// Captions come from the .txt parts, or from the .caption parts where there is no .txt.
+SampleDraft draft_sample(std::span<const KeyedMember> members) {
+  SampleDraft sample;
+  sample.key = members.front().key;
+  const auto ends_in = [](const KeyedMember& m, const char* extension) {
+    return extension_of(m.member->name) == extension;
+  };
+  const bool has_txt =
+      std::any_of(members.begin(), members.end(), [&](auto& m) { return ends_in(m, "txt"); });
+  for (const KeyedMember& m : members) {
+    sample.parts.push_back({0, m.member->offset, m.member->length, media_of(extension_of(m.member->name)),
+                            ends_in(m, has_txt ? "txt" : "caption")});
+  }
+  return sample;
+}
+
+void add_damages(const TarListing& listing, const index::SourceFile& tar, ShardDraft& shard) {
+  for (const TarDamage& damage : listing.damages) {
+    shard.bad.push_back({"", tar.path,
+                         fmt::format("byte {}: {}; {} bytes were passed over", damage.offset, damage.reason,
+                                     damage.skipped)});
+  }
+}
+
+}  // namespace
+
+ShardDraft draft_tar_shard(const std::filesystem::path& root, const index::SourceFile& tar) {
+  constexpr size_t kMaxParts = 1024;
+  const io::File file = io::File::open_read(root / tar.path);
+  const TarListing listing = list_tar(file);
+  ShardDraft shard;
+  shard.files.push_back({tar.path, file.stamp().size, file.stamp().mtime_ns});
+  std::vector<KeyedMember> members;
+  for (const TarMember& member : listing.members) {
+    KeyedMember keyed;
+    if (split_name(member, keyed)) members.push_back(std::move(keyed));
+  }
+  const std::vector<Run> runs = runs_of(members);
+  std::unordered_map<std::string_view, int> runs_of_key;
+  for (const Run& run : runs) ++runs_of_key[members[run.first].key];
+
+  for (const Run& run : runs) {
+    const auto own = std::span<const KeyedMember>(members).subspan(run.first, run.count);
+    const std::string& key = own.front().key;
+    std::string reason;
+    if (runs_of_key[key] > 1) reason = "parts are not adjacent";
+    if (reason.empty() && run.count > kMaxParts)
+      reason = fmt::format("has {} parts, expected at most {}", run.count, kMaxParts);
+    if (reason.empty()) reason = why_bad(own);
+    if (reason.empty()) {
+      shard.samples.push_back(draft_sample(own));
+    } else if (shard.bad.empty() || shard.bad.back().key != key) {
+      shard.bad.push_back({key, tar.path, reason});
+    }
+  }
+  add_damages(listing, tar, shard);
+  return shard;
+}
+
+}  // namespace chiliad::dataset::detail

@@ -1,0 +1,217 @@
+#include <fmt/core.h>
+#include <spng.h>
+
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "chiliad/image/detail/byte_view.h"
+#include "chiliad/image/detail/limits.h"
+#include "chiliad/image/detail/png.h"
+#include "chiliad/image/detail/row_sink.h"
+
+namespace chiliad::image::detail {
+namespace {
+
+// Deflate cannot do better than 258 bytes for 2 bits, as zlib's own manual says.
+constexpr int64_t kMaxDeflateRatio = 1032;
+constexpr int32_t kAdamFirstX[7] = {0, 4, 0, 2, 0, 1, 0};
+constexpr int32_t kAdamStepX[7] = {8, 8, 4, 4, 2, 2, 1};
+
+/// Feeds libspng the chunks that matter and an IEND of our own: profiles and texts are never inflated, and
+/// their damage does not count.
+class PartStream {
+ public:
+  explicit PartStream(const std::vector<std::span<const std::byte>>& parts) : parts_(parts) {}
+
+  static int read(spng_ctx* /*context*/, void* self, void* out, size_t count) {
+    return static_cast<PartStream*>(self)->take(static_cast<std::byte*>(out), count) ? 0 : SPNG_IO_EOF;
+  }
+
+ private:
+  bool take(std::byte* out, size_t count) {
+    while (count > 0) {
+      if (index_ > parts_.size()) return false;
+      const auto part = index_ < parts_.size() ? parts_[index_] : std::as_bytes(std::span(kEnd));
+      const size_t some = std::min(count, part.size() - used_);
+      std::memcpy(out, part.data() + used_, some);
+      out += some;
+      count -= some;
+      used_ += some;
+      if (used_ < part.size()) continue;
+      ++index_;
+      used_ = 0;
+    }
+    return true;
+  }
+
+  static constexpr uint8_t kEnd[12] = {0, 0, 0, 0, 'I', 'E', 'N', 'D', 0xae, 0x42, 0x60, 0x82};
+  const std::vector<std::span<const std::byte>>& parts_;
+  size_t index_ = 0;
+  size_t used_ = 0;
+};
+
+using Rgb = std::array<uint8_t, 3>;
+
+/// Pillow's alpha_composite over an opaque colour: 7 extra bits, then a division by 255 by shifts.
+uint8_t blend(uint32_t front, uint32_t back, uint32_t alpha) {
+  const uint32_t sum = front * alpha + back * (255 - alpha) + 128;
+  return static_cast<uint8_t>((sum * 128 + (sum >> 1U)) >> 15U);
+}
+
+/// Turns raw rows (packed, big-endian) into RGB8 over the background.
+class RowExpander {
+ public:
+  RowExpander(const PngFile& file, const Rgb& background)
+      : colour_(file.colour), depth_(file.bit_depth), channels_(file.channels()), background_(background) {
+    const ByteView transparency(file.transparency);
+    if (colour_ == PngColour::kPalette) {
+      fill_palette(file);
+    } else if (transparency.size() > 0) {
+      key_ = Key{};
+      for (int c = 0; c < channels_; ++c) (*key_)[c] = static_cast<uint16_t>(transparency.be16(2 * c));
+    }
+    if (colour_ == PngColour::kGrey && depth_ <= 8) fill_grey();
+  }
+
+  /// False if a pixel names a colour that the palette lacks.
+  [[nodiscard]] bool expand(const uint8_t* raw, int32_t count, uint8_t* rgb) const {
+    const bool indexed = colour_ == PngColour::kPalette || (colour_ == PngColour::kGrey && depth_ <= 8);
+    if (indexed) return expand_table(raw, count, rgb);
+    if (colour_ == PngColour::kGreyAlpha || colour_ == PngColour::kRgbAlpha) {
+      expand_alpha(raw, count, rgb);
+    } else if (colour_ == PngColour::kRgb && depth_ == 8 && !key_) {
+      std::memcpy(rgb, raw, 3 * static_cast<size_t>(count));
+    } else {
+      expand_opaque(raw, count, rgb);
+    }
+    return true;
+  }
+
+ private:
+  using Key = std::array<uint16_t, 3>;
+
+  void fill_palette(const PngFile& file) {
+    num_colours_ = static_cast<int>(file.palette.size() / 3);
+    const ByteView palette(file.palette);
+    const ByteView alphas(file.transparency);
+    for (int i = 0; i < num_colours_; ++i) {
+      const uint8_t alpha = i < alphas.size() ? alphas.u8(i) : uint8_t{255};
+      for (int c = 0; c < 3; ++c) table_[i][c] = blend(palette.u8(3 * i + c), background_[c], alpha);
+    }
+  }
+
+  void fill_grey() {
+    num_colours_ = 1 << depth_;
+    for (int i = 0; i < num_colours_; ++i) {
+      const bool hidden = key_ && (*key_)[0] == i;
+      const auto grey = static_cast<uint8_t>(i * 255 / (num_colours_ - 1));
+      table_[i] = hidden ? background_ : Rgb{grey, grey, grey};
+    }
+  }
+
+  bool expand_table(const uint8_t* raw, int32_t count, uint8_t* rgb) const {
+    const int mask = (1 << depth_) - 1;
+    bool known = true;
+    for (int32_t i = 0; i < count; ++i, rgb += 3) {
+      const int64_t bit = int64_t{i} * depth_;
+      const int index = raw[bit / 8] >> (8 - depth_ - bit % 8) & mask;
+      known = known && index < num_colours_;
+      std::memcpy(rgb, table_[index].data(), 3);
+    }
+    return known;
+  }
+
+  void expand_alpha(const uint8_t* raw, int32_t count, uint8_t* rgb) const {
+    const int bytes = depth_ / 8;  // the high byte of 16 bits comes first
+    const int colours = channels_ - 1;
+    for (int32_t i = 0; i < count; ++i, raw += channels_ * bytes, rgb += 3) {
+      const uint8_t alpha = raw[colours * bytes];
+      for (int c = 0; c < 3; ++c) rgb[c] = blend(raw[colours == 3 ? c * bytes : 0], background_[c], alpha);
+    }
+  }
+
+  void expand_opaque(const uint8_t* raw, int32_t count, uint8_t* rgb) const {
+    const int bytes = depth_ / 8;
+    for (int32_t i = 0; i < count; ++i, raw += channels_ * bytes, rgb += 3) {
+      const bool hidden = key_ && is_key(raw, bytes);
+      for (int c = 0; c < 3; ++c) rgb[c] = hidden ? background_[c] : raw[channels_ == 3 ? c * bytes : 0];
+    }
+  }
+
+  bool is_key(const uint8_t* raw, int bytes) const {
+    for (int c = 0; c < channels_; ++c, raw += bytes) {
+      const int value = bytes == 2 ? raw[0] << 8 | raw[1] : raw[0];
+      if (value != (*key_)[c]) return false;
+    }
+    return true;
+  }
+
+  PngColour colour_;
+  int depth_;
+  int channels_;
+  Rgb background_;
+  std::optional<Key> key_;  ///< the sample values that tRNS hides
+  std::array<Rgb, 256> table_{};
+  int num_colours_ = 0;
+};
+
+std::string header_problem(const PngFile& file) {
+  if (file.colour == PngColour::kPalette && file.palette.empty()) return "png: palette image without PLTE";
+  const int64_t row_bytes = (int64_t{file.info.width} * file.channels() * file.bit_depth + 7) / 8;
+  if (row_bytes * file.info.height > (file.idat_bytes + 1) * kMaxDeflateRatio) {
+    return fmt::format("png: IHDR: {} x {} pixels do not fit into {} bytes of data", file.info.width,
+                       file.info.height, file.idat_bytes);
+  }
+  return {};
+}
+
+std::string decode_rows(spng_ctx* context, const PngFile& file, const Rgb& background, RowSink& sink) {
+  const int32_t width = file.info.width;
+  const bool interlaced = (file.info.flags & kInterlaced) != 0;
+  const RowExpander expander(file, background);
+  std::vector<uint8_t> raw((static_cast<size_t>(width) * file.channels() * file.bit_depth + 7) / 8 + 8);
+  std::vector<uint8_t> rgb(static_cast<size_t>(width) * 3);
+  int code = spng_decode_image(context, nullptr, 0, SPNG_FMT_RAW, SPNG_DECODE_PROGRESSIVE);
+  spng_row_info row{};
+  while (code == SPNG_OK) {
+    code = spng_get_row_info(context, &row);
+    if (code != SPNG_OK) break;
+    code = spng_decode_scanline(context, raw.data(), raw.size());
+    if (code != SPNG_OK && code != SPNG_EOI) break;
+    const int32_t first = interlaced ? kAdamFirstX[row.pass] : 0;
+    const int32_t step = interlaced ? kAdamStepX[row.pass] : 1;
+    const int32_t count = (width - first + step - 1) / step;
+    if (!expander.expand(raw.data(), count, rgb.data())) {
+      return fmt::format("png: row {}: colour index beyond the palette", row.row_num);
+    }
+    sink.write(static_cast<int32_t>(row.row_num), rgb.data(), count, first, step);
+  }
+  // The checksum of the last IDAT is only looked at on the way to the next chunk.
+  if (code == SPNG_EOI) code = spng_decode_chunks(context);
+  return code == SPNG_OK ? std::string() : fmt::format("png: row {}: {}", row.row_num, spng_strerror(code));
+}
+
+}  // namespace
+
+Outcome<HostArray> decode_png(const PngFile& file, const std::array<uint8_t, 3>& background) {
+  if (auto problem = header_problem(file); !problem.empty()) return refuse<HostArray>(std::move(problem));
+  PartStream stream(file.parts);
+  const std::unique_ptr<spng_ctx, decltype(&spng_ctx_free)> context(spng_ctx_new(0), &spng_ctx_free);
+  CHILIAD_CHECK(context != nullptr, "libspng gave no context");
+  if (const int code = spng_set_png_stream(context.get(), &PartStream::read, &stream); code != SPNG_OK) {
+    return refuse<HostArray>(fmt::format("png: {}", spng_strerror(code)));
+  }
+  // The header is checked here so that nothing is allocated for one that libspng would refuse.
+  spng_ihdr ihdr{};
+  if (const int code = spng_get_ihdr(context.get(), &ihdr); code != SPNG_OK) {
+    return refuse<HostArray>(fmt::format("png: IHDR: {}", spng_strerror(code)));
+  }
+  RowSink sink(file.info.width, file.info.height, file.info.orientation);
+  if (auto problem = decode_rows(context.get(), file, background, sink); !problem.empty()) {
+    return refuse<HostArray>(std::move(problem));
+  }
+  return {sink.take(), {}};
+}
+
+}  // namespace chiliad::image::detail

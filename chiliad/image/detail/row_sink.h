@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+
+#include "chiliad/base/host_array.h"
+
+namespace chiliad::image::detail {
+
+/// Takes rows in the order of the file and puts them where the EXIF orientation wants them, so that no second
+/// picture is needed. A turned or mirrored pixel's place is affine in its stored x and y.
+class RowSink {
+ public:
+  /// `width` and `height` as stored, before orientation (1..8).
+  RowSink(int32_t width, int32_t height, uint8_t orientation);
+
+  /// Puts `count` RGB pixels at stored positions x = first_x, first_x + step_x, ... of row y.
+  void write(int32_t y, const uint8_t* rgb, int32_t count, int32_t first_x = 0, int32_t step_x = 1);
+  /// The picture: uint8 [H, W, 3] after orientation.
+  [[nodiscard]] HostArray take() { return std::move(picture_); }
+
+ private:
+  HostArray picture_;
+  uint8_t* pixels_;
+  int64_t origin_ = 0;  // in pixels, as are the strides
+  int64_t stride_x_ = 1;
+  int64_t stride_y_ = 0;
+};
+
+}  // namespace chiliad::image::detail

@@ -1,0 +1,102 @@
+#include "chiliad/image/image.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "chiliad/base/planted.h"
+#include "chiliad/image/detail/header_only.h"
+#include "chiliad/image/detail/jpeg.h"
+#include "chiliad/image/detail/limits.h"
+#include "chiliad/image/detail/png.h"
+#include "chiliad/image/detail/sniff.h"
+
+namespace chiliad::image {
+namespace {
+
+using detail::refuse;
+
+/// The header as stored: size before orientation.
+Outcome<Info> read_header(std::span<const std::byte> bytes) {
+  switch (detail::sniff(bytes)) {
+    case Format::kJpeg:
+      return detail::read_jpeg_header(bytes);
+    case Format::kPng: {
+      auto file = detail::read_png_file(bytes);
+      if (!file) return refuse<Info>(std::move(file.reason));
+      return {file.value->info, {}};
+    }
+    case Format::kWebp:
+      return detail::read_webp_header(bytes);
+    case Format::kGif:
+      return detail::read_gif_header(bytes);
+    case Format::kBmp:
+      return detail::read_bmp_header(bytes);
+    default:
+      break;
+  }
+  return refuse<Info>("not an image that can be read: the content is " + detail::guess_content(bytes));
+}
+
+uint8_t orientation_to_apply(uint8_t orientation) {
+  return planted_bug("exif_ignored") ? uint8_t{1} : orientation;
+}
+
+Outcome<HostArray> decode_jpeg(std::span<const std::byte> bytes, const DecodeOptions& options) {
+  auto stored = detail::read_jpeg_header(bytes);
+  if (!stored) return refuse<HostArray>(std::move(stored.reason));
+  Info& info = *stored.value;
+  if (auto reason = detail::size_refusal(info.width, info.height, options.limits); !reason.empty()) {
+    return refuse<HostArray>("jpeg: " + reason);
+  }
+  info.orientation = orientation_to_apply(info.orientation);
+  return detail::decode_jpeg(bytes, info, options.limits.max_bytes);
+}
+
+Outcome<HostArray> decode_png(std::span<const std::byte> bytes, const DecodeOptions& options) {
+  auto file = detail::read_png_file(bytes);
+  if (!file) return refuse<HostArray>(std::move(file.reason));
+  Info& info = file.value->info;
+  if (auto reason = detail::size_refusal(info.width, info.height, options.limits); !reason.empty()) {
+    return refuse<HostArray>("png: " + reason);
+  }
+  info.orientation = orientation_to_apply(info.orientation);
+  return detail::decode_png(*file.value, options.background);
+}
+
+const char* name_of(Format format) {
+  switch (format) {
+    case Format::kWebp:
+      return "webp";
+    case Format::kGif:
+      return "gif";
+    case Format::kBmp:
+      return "bmp";
+    default:
+      return "unknown format";
+  }
+}
+
+}  // namespace
+
+Outcome<Info> probe(std::span<const std::byte> bytes, const Limits& limits) {
+  auto header = read_header(bytes);
+  if (!header) return header;
+  Info& info = *header.value;
+  if (auto reason = detail::size_refusal(info.width, info.height, limits); !reason.empty()) {
+    return refuse<Info>(std::move(reason));
+  }
+  if (info.orientation >= 5) std::swap(info.width, info.height);
+  return header;
+}
+
+Outcome<HostArray> decode(std::span<const std::byte> bytes, const DecodeOptions& options) {
+  const Format format = detail::sniff(bytes);
+  if (format == Format::kJpeg) return decode_jpeg(bytes, options);
+  if (format == Format::kPng) return decode_png(bytes, options);
+  if (format == Format::kUnknown) return refuse<HostArray>(read_header(bytes).reason);
+  return refuse<HostArray>(fmt::format(
+      "{}: not covered yet: JPEG and PNG are decoded. Convert the picture to one of them", name_of(format)));
+}
+
+}  // namespace chiliad::image

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "chiliad/stepplan/pack.h"
+#include "chiliad/stepplan/plan.h"
+
+namespace chiliad::stepplan {
+
+/// An epoch planned without reading any payload.
+struct PlanReport {
+  int64_t epoch = 0;
+  int num_ranks = 1;
+  int64_t steps = 0;
+  int64_t windows = 0;
+  int64_t items = 0;
+  int64_t items_min = 0;  ///< of a step
+  int64_t items_max = 0;
+  Coverage coverage;
+
+  int64_t tokens = 0;         ///< of captions, without padding
+  int64_t padded_tokens = 0;  ///< that micro-batches hold beside them
+  int64_t pixels = 0;         ///< of buckets; a micro-batch has one bucket, so none are padding
+  double cropped_mean = 0.0;  ///< part of a picture that its bucket cuts off
+
+  double balance_mean = 1.0;  ///< max / mean of the ranks' work, over the steps
+  double balance_worst = 1.0;
+  double balance_bound_mean = 1.0;  ///< no packing gets below it: items cannot be divided
+  double balance_bound_worst = 1.0;
+  double slots_mean = 0.0;     ///< micro-batch slots a step
+  double micro_batches = 0.0;  ///< with work, a rank and step
+
+  struct BucketCount {
+    Bucket bucket;
+    int64_t items = 0;
+  };
+  std::vector<BucketCount> buckets;
+
+  double displacement = 0.0;     ///< mean way of an item from its place in the index, 1: as in a full shuffle
+  double neighbours_kept = 0.0;  ///< part of the items that directly follow their predecessor in the index
+
+  [[nodiscard]] std::string to_json() const;
+  [[nodiscard]] std::string to_table() const;
+};
+
+/// Plans all steps of `epoch`.
+[[nodiscard]] PlanReport make_report(const Plan& plan, const Journal& journal, int64_t epoch,
+                                     const PackOptions& options);
+
+/// Lower bound of max / mean of the ranks' work for `packed`: some rank gets the largest item, and some rank
+/// gets at least ceil(items / ranks) of them.
+[[nodiscard]] double granularity_bound(const PackedStep& packed, const std::vector<Bucket>& buckets,
+                                       const PackOptions& options);
+
+}  // namespace chiliad::stepplan
