@@ -3,12 +3,20 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "chiliad/checkpoint/snapshot.h"
 
 namespace chiliad::checkpoint {
+
+namespace detail {
+struct Manifest;
+}
 
 /// Writes one checkpoint, step-N.gG/. Protocol:
 /// 1. choose a generation G that no folder of this step has (names are never reused) and make the folder
@@ -20,7 +28,11 @@ class CheckpointWriter {
  public:
   /// `config` is the resolved run file's text, kept for information and for refusing other settings on
   /// resume.
+  /// Makes the folder. Throws Unavailable if that fails.
   CheckpointWriter(std::filesystem::path folder, int64_t step, int num_ranks, std::string config);
+  ~CheckpointWriter();
+  CheckpointWriter(const CheckpointWriter&) = delete;
+  CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
   /// Thread-safe for different ranks. Throws Unavailable (disk full: the message says so); then call
   /// `abandon`.
@@ -33,20 +45,26 @@ class CheckpointWriter {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:
-  struct FileRecord;
+  struct Part;
+  void make_generation();
+  void merge(int rank, Part part);
+  void check_complete() const;
+
   std::filesystem::path folder_;
   std::filesystem::path path_;
-  int64_t step_;
-  int64_t generation_ = 0;
-  int num_ranks_;
-  std::string config_;
-  std::mutex mutex_;                  // guards ranks_
-  std::map<int, std::string> ranks_;  // rank -> its part of the manifest, JSON
-  std::string state_;
+  std::mutex mutex_;  // guards what follows
+  std::unique_ptr<detail::Manifest> manifest_;
+  std::map<std::pair<std::string, std::string>, size_t>
+      tensor_index_;  // (section, name) -> place in the manifest
+  std::set<int> ranks_;
+  std::optional<std::string> state_;
+  std::string disagreement_;  // the first, if any
 };
 
 /// Keeps the newest `keep` committed checkpoints of `folder`, removes older ones and uncommitted remains that
-/// no writer owns (older than the newest committed). Deletes COMMIT first.
+/// no writer owns (older than the newest committed). Only checkpoints that open count towards `keep` (at
+/// least 1), so a damaged one never displaces a good one; the newest committed one is never removed. Deletes
+/// COMMIT first. Throws Unavailable if the disk fails.
 void prune(const std::filesystem::path& folder, int64_t keep);
 
 }  // namespace chiliad::checkpoint

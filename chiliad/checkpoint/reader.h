@@ -41,7 +41,8 @@ class Checkpoint {
   /// Fills `out` (row-major, box.count() elements) from whatever boxes are stored: any layout loads into any
   /// other. Verifies the block checksums of the file ranges that it reads.
   void read(const Tensor& tensor, const Box& box, std::span<std::byte> out) const;
-  /// Reads everything: block checksums, box digests, coverage. Throws CorruptData naming file and tensor.
+  /// Reads everything: block checksums, box digests, safetensors headers; a file that the manifest does not
+  /// list is an error too. Throws CorruptData naming file and tensor.
   void verify() const;
   [[nodiscard]] int64_t num_bytes() const;
 
@@ -51,6 +52,8 @@ class Checkpoint {
 
  private:
   struct Data;
+  friend std::optional<Checkpoint> newest_good(
+      const std::filesystem::path&, const std::function<void(const std::string&, const std::string&)>&);
   explicit Checkpoint(std::unique_ptr<Data> data);
   std::unique_ptr<Data> data_;
 };

@@ -15,7 +15,7 @@ namespace chiliad::loader {
 
 struct LoaderOptions {
   int rank = 0;
-  stepplan::PackOptions pack;
+  stepplan::PackOptions pack{};
   int num_threads = 2;
   int64_t prefetch_steps = 4;
   int64_t prefetch_bytes = 64 << 20;  ///< decoded bytes ahead of the consumer; one step may always be ahead

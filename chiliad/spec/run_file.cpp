@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <map>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -98,8 +99,19 @@ class Reader {
     if (detail::is_planned_section(name)) {
       throw InvalidInput(place, fmt::format("{}: this section is not supported yet. Remove it", name));
     }
-    throw InvalidInput(place, fmt::format("unknown section {}. {}", detail::quote(name),
-                                          did_you_mean(name, detail::section_names())));
+    std::string advice = did_you_mean(name, detail::section_names());
+    if (const auto key = key_in_a_section(name)) advice = fmt::format("Did you mean {}?", *key);
+    throw InvalidInput(place, fmt::format("unknown section {}. {}", detail::quote(name), advice));
+  }
+
+  // "section.key" for a key that was written without its section.
+  static std::optional<std::string> key_in_a_section(const std::string& key) {
+    for (const Section& section : detail::sections()) {
+      const std::string full = section.name + "." + key;
+      if (detail::find_option(section, key) != nullptr) return full;
+      if (const auto now = detail::renamed_key(full)) return now;
+    }
+    return std::nullopt;
   }
 
   void read_section(const YamlNode& node) {
@@ -126,10 +138,7 @@ class Reader {
   [[noreturn]] static void refuse_key(const Section& section, const std::string& key,
                                       const std::string& place) {
     std::string advice = did_you_mean(key, detail::option_names(section));
-    for (const Section& other : detail::sections()) {
-      if (detail::find_option(other, key) != nullptr)
-        advice = fmt::format("It belongs to section {}.", other.name);
-    }
+    if (const auto other = key_in_a_section(key)) advice = fmt::format("Did you mean {}?", *other);
     if (const auto now = detail::renamed_key(section.name + "." + key))
       advice = fmt::format("It is called {}.", *now);
     throw InvalidInput(
@@ -137,8 +146,12 @@ class Reader {
   }
 
   static YamlNode override_value(const std::string& text, const std::string& place) {
-    const bool has_syntax = !text.empty() && (text[0] == '[' || text[0] == '"' || text[0] == '\'');
-    if (has_syntax) return detail::parse_yaml(text, place);
+    const char first = text.empty() ? ' ' : text.front();
+    if (first == '[' || first == '"' || first == '\'') {
+      const char last = first == '[' ? ']' : first;
+      if (text.size() > 1 && text.back() == last) return detail::parse_yaml(text, place);
+      throw InvalidInput(place, fmt::format("expected a closing {}, got {}", last, detail::quote(text)));
+    }
     detail::check_source_text(text, place);
     YamlNode node;
     node.kind = text.empty() ? YamlNode::Kind::kNull : YamlNode::Kind::kScalar;

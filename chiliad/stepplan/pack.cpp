@@ -11,9 +11,10 @@
 
 #include <algorithm>
 #include <numeric>
-#include <tuple>
+#include <utility>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/planted.h"
 
 namespace chiliad::stepplan {
 namespace {
@@ -233,6 +234,14 @@ PackedStep Balancer::finish() const {
   return packed;
 }
 
+void swap_samples(PackedStep& packed) {
+  for (auto& slots : packed.slots) {
+    for (MicroBatch& slot : slots) {
+      if (slot.items.size() > 1) std::swap(slot.items[0].sample, slot.items[1].sample);
+    }
+  }
+}
+
 }  // namespace
 
 PackedStep pack(const Step& step, const std::vector<Bucket>& buckets, const PackOptions& options) {
@@ -243,6 +252,7 @@ PackedStep pack(const Step& step, const std::vector<Bucket>& buckets, const Pack
   balancer.deal(step);
   balancer.improve();
   PackedStep packed = balancer.finish();
+  if (planted_bug("permuted_items")) swap_samples(packed);
   packed.num_items = std::count_if(step.items.begin(), step.items.end(),
                                    [](const Item& item) { return item.weight > 0.0F; });
   return packed;

@@ -13,7 +13,7 @@ using WorkModel = std::function<double(Bucket bucket, int64_t num_items, int64_t
 struct PackOptions {
   int num_ranks = 1;
   int64_t max_items = 32;  ///< of a micro-batch (the layout's memory)
-  WorkModel work;
+  WorkModel work{};
 };
 
 /// Cuts a step into micro-batches of one bucket each so that every rank has about equal work and the same

@@ -256,7 +256,9 @@ CommitRecord parse_commit(const std::string& place, std::string_view text) {
   const Fields fields(json, place);
   check_format(fields, kCommitFormat);
   CommitRecord record;
-  record.manifest = Digest::from_hex(fields.text("manifest"));
+  const std::string& digest = fields.text("manifest");
+  if (digest.size() != 32) fields.refuse("manifest: expected 32 hex digits");
+  record.manifest = {hex64_value(place, digest.substr(0, 16)), hex64_value(place, digest.substr(16))};
   record.step = fields.integer("step", 0, kMaxNumber);
   record.generation = fields.integer("generation", 0, kMaxNumber);
   record.num_files = fields.integer("num_files", 0, kMaxNumber);

@@ -133,6 +133,8 @@ class TreeBuilder : public YAML::EventHandler {
     if (frame.key) {
       node.key = std::move(frame.key->text);
       node.key_place = std::move(frame.key->place);
+      // yaml-cpp places a missing value at the next token, maybe lines below.
+      if (node.kind == YamlNode::Kind::kNull) node.place = node.key_place;
       frame.key.reset();
     }
     frame.node.items.push_back(std::move(node));

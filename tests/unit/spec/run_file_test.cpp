@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/rng.h"
 #include "tests/support/temp_dir.h"
 
 namespace chiliad::spec {
@@ -81,7 +82,12 @@ TEST(RunFileTest, UnknownSectionNamesTheNearest) {
 }
 
 TEST(RunFileTest, KeyOfAnotherSectionIsSentThere) {
-  EXPECT_THAT(error_of(with("model:\n  lr: 1e-4\n")), HasSubstr("It belongs to section optimizer."));
+  EXPECT_THAT(error_of(with("model:\n  lr: 1e-4\n")), HasSubstr("Did you mean optimizer.lr?"));
+}
+
+TEST(RunFileTest, KeyWithoutItsSectionIsSentThere) {
+  EXPECT_THAT(error_of(with("steps: 5\n")), HasSubstr("unknown section \"steps\". Did you mean run.steps?"));
+  EXPECT_THAT(error_of(with("learning_rate: 5\n")), HasSubstr("Did you mean optimizer.lr?"));
 }
 
 TEST(RunFileTest, RenamedKeyAnswersWithTheNewName) {
@@ -154,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"yes", "  flip: yes\n", "expected true or false, got \"yes\". Did you mean true?"},
         Refused{"capital", "  flip: True\n", "Did you mean true?"},
         Refused{"off", "  flip: off\n", "Did you mean false?"},
-        Refused{"nothing", "  order:\n", "got nothing"},
+        Refused{"nothing", "  order:\n  batch: 3\n", "run.yaml:4:"},
         Refused{"tilde", "run:\n  name: ~\n", "run.name: expected text, got nothing"},
         Refused{"choice", "  order: windov\n",
                 "one of window, full, sequential, got \"windov\". Did you mean window?"},
@@ -212,6 +218,11 @@ TEST(RunFileTest, OverrideOfAnUnknownKeyNamesTheNearest) {
   EXPECT_THAT(error_of(with(""), {"run.stepps=3"}), HasSubstr("Did you mean steps?"));
 }
 
+TEST(RunFileTest, OverrideThatIsNotClosedIsRefused) {
+  EXPECT_EQ(error_of(with(""), {"data.languages=[en"}),
+            "--set data.languages: expected a closing ], got \"[en\"");
+}
+
 TEST(RunFileTest, OverrideTwiceIsRefused) {
   EXPECT_THAT(error_of(with(""), {"run.seed=3", "run.seed=4"}), HasSubstr("set twice"));
 }
@@ -223,6 +234,31 @@ TEST(RunFileTest, OverrideWithoutAKeyIsRefused) {
 
 TEST(RunFileTest, OverrideBreakingACrossCheckIsNamed) {
   EXPECT_THAT(error_of(with(""), {"model.width=257"}), StartsWith("--set model.width: expected a multiple"));
+}
+
+// Bytes replaced, removed or doubled at random: anything but a refusal of the user's file would be a fault of
+// ours.
+TEST(RunFileTest, DamagedTextIsReadOrRefused) {
+  const std::string sound = to_yaml(parse(with("")));
+  const std::string bytes = " \n:-[]{},#&*!|>'\"%@`?0aZ.\t\xff";
+  Rng rng({20261129});
+  for (int i = 0; i < 3000; ++i) {
+    std::string text = sound.substr(0, 300);
+    for (int edits = 0; edits < 3; ++edits) {
+      const size_t at = rng.next_u32() % text.size();
+      const char byte = bytes[rng.next_u32() % bytes.size()];
+      if (rng.next_u32() % 2 == 0) {
+        text[at] = byte;
+      } else {
+        text.insert(at, 1 + rng.next_u32() % 3, byte);
+      }
+    }
+    try {
+      (void)parse(text);
+    } catch (const InvalidInput& error) {
+      EXPECT_THAT(error.what(), StartsWith("run.yaml")) << text;
+    }
+  }
 }
 
 TEST(CrossCheckTest, WidthIsDivisibleByHeads) {

@@ -45,7 +45,7 @@ TEST(PermutationTest, ItemsGoEverywhereEvenly) {
 }
 
 TEST(PermutationTest, ValuesAreFixedByTheFormat) {
-  EXPECT_EQ(all_of(Permutation(8, 42)), (std::vector<uint64_t>{0}));
+  EXPECT_EQ(all_of(Permutation(8, 42)), (std::vector<uint64_t>{1, 4, 6, 7, 3, 0, 2, 5}));
 }
 
 }  // namespace

@@ -251,7 +251,7 @@ TEST(PlanTest, CursorNamesTheNextStep) {
 TEST(PlanTest, ResumeWithOtherInputsNamesThem) {
   const auto index = small_index();
   const Cursor cursor = Plan(index, small_options(), 3, test::byte_tokens(index)).cursor(41, {});
-  const auto other_index = small_index(1200);
+  const auto other_index = small_index(1300);
   spec::DataOptions options = small_options();
   options.flip = true;
   const Plan plan(other_index, options, 4, test::byte_tokens(other_index));

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/rng.h"
+#include "chiliad/weights/detail/header.h"
 #include "tests/support/temp_dir.h"
 
 namespace chiliad::weights {
@@ -157,18 +159,29 @@ TEST_F(SafetensorsTest, LongerFileIsRefused) {
   EXPECT_THAT(error(), HasSubstr("expected the file to end with its last tensor, got 1 bytes after it"));
 }
 
+// The header of `layout` behind its length, with `text` in its place.
+std::vector<TensorEntry> parse_as(const SafetensorsLayout& layout, const std::string& text) {
+  const auto data_start = static_cast<int64_t>(layout.header.size());
+  return detail::parse_header(text, data_start, layout.file_bytes - data_start, "w.safetensors").tensors;
+}
+
+SafetensorsLayout layout_of_three() {
+  std::vector<TensorSpec> specs;
+  for (const TensorBytes& tensor : three_tensors()) specs.push_back(tensor.spec);
+  return plan_safetensors(specs, {{"format", "pt"}});
+}
+
 // A flipped bit may make another name or another text of metadata, for the format has no checksum. It must
-// never move, retype or reshape a tensor.
-TEST_F(SafetensorsTest, FlippedHeaderBitNeverMovesATensor) {
-  const auto layout = write(three_tensors(), {{"format", "pt"}});
-  const std::string whole = content();
+// never move, retype or reshape a tensor that has bytes.
+TEST(SafetensorsHeaderTest, FlippedBitNeverMovesATensor) {
+  const auto layout = layout_of_three();
+  const std::string sound = layout.header.substr(8);
   int num_refused = 0;
-  for (size_t bit = 0; bit < layout.header.size() * 8; ++bit) {
-    std::string damaged = whole;
+  for (size_t bit = 0; bit < sound.size() * 8; ++bit) {
+    std::string damaged = sound;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
-    write_raw(damaged);
     try {
-      auto tensors = SafetensorsFile::open(path_).tensors();
+      auto tensors = parse_as(layout, damaged);
       ASSERT_EQ(tensors.size(), layout.tensors.size());
       for (size_t i = 0; i < tensors.size(); ++i) {
         tensors[i].name = layout.tensors[i].name;
@@ -179,7 +192,37 @@ TEST_F(SafetensorsTest, FlippedHeaderBitNeverMovesATensor) {
       ++num_refused;
     }
   }
-  EXPECT_GT(num_refused, static_cast<int>(layout.header.size()) * 4);
+  EXPECT_GT(num_refused, static_cast<int>(sound.size()) * 4);
+}
+
+TEST_F(SafetensorsTest, FlippedBitOfTheLengthIsRefused) {
+  write(three_tensors(), {});
+  const std::string whole = content();
+  for (size_t bit = 0; bit < 64; ++bit) {
+    std::string damaged = whole;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
+    write_raw(damaged);
+    EXPECT_THAT(error(), HasSubstr("w.safetensors: ")) << bit;
+  }
+}
+
+// Bytes of the header replaced at random: refused as damaged, or a file whose tensors still cover its bytes.
+TEST(SafetensorsHeaderTest, DamagedTextIsReadOrRefused) {
+  const auto layout = layout_of_three();
+  const std::string sound = layout.header.substr(8);
+  const std::string bytes = std::string(" \n:-[]{},\"\\0a9e\xff") + '\0';
+  Rng rng({20261129});
+  for (int i = 0; i < 3000; ++i) {
+    std::string damaged = sound;
+    for (int edits = 0; edits < 3; ++edits) {
+      damaged[rng.next_u32() % damaged.size()] = bytes[rng.next_u32() % bytes.size()];
+    }
+    try {
+      EXPECT_EQ(parse_as(layout, damaged).back().end, layout.file_bytes);
+    } catch (const CorruptData& error) {
+      EXPECT_THAT(error.what(), HasSubstr("w.safetensors: "));
+    }
+  }
 }
 
 struct BadHeader {
