@@ -178,7 +178,12 @@ void JobLoop::on_ring(int rank, ipc::Frame frame) {
 
 void JobLoop::on_metrics(const std::string& body) {
   metrics_.append(body);
-  const auto metrics = observe::StepMetrics::from_json(body);
+  observe::StepMetrics metrics;
+  try {
+    metrics = observe::StepMetrics::from_json(body);
+  } catch (const CorruptData& error) {
+    return say(LogLevel::kWarn, "{}", error.what());  // a bad line of metrics is no reason to end a run
+  }
   if (metrics.rank != 0) return;
   last_step_ = std::max(last_step_, metrics.step);
   progress_detail_ = fmt::format("loss {:.4g}, {:.1f} items/s", metrics.loss, metrics.items_per_s);

@@ -28,8 +28,6 @@ std::string owner_text() {
   return fmt::format("pid {} on host {}", ::getpid(), host.data());
 }
 
-}
-
 /// The first name of the form "name-N" that is free.
 fs::path free_name(const fs::path& wanted) {
   for (int n = 1;; ++n) {

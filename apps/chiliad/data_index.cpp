@@ -1,0 +1,87 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/chiliad/verbs.h"
+#include "chiliad/base/clock.h"
+#include "chiliad/base/units.h"
+#include "chiliad/dataset/build_index.h"
+#include "chiliad/observe/terminal_progress.h"
+
+namespace chiliad::cli {
+namespace {
+
+struct Arguments {
+  std::string source;
+  std::string out;
+  dataset::IndexOptions options;
+  bool json = false;
+  bool quiet = false;
+};
+
+void print_report(const dataset::IndexReport& report, const Arguments& arguments, double seconds) {
+  const auto& manifest = report.manifest;
+  if (arguments.json) {
+    const nlohmann::ordered_json page{{"index", arguments.out},
+                                      {"layout", manifest.layout},
+                                      {"samples", manifest.num_samples},
+                                      {"bad", manifest.num_bad},
+                                      {"shards", manifest.shards.size()},
+                                      {"shards_reused", report.shards_reused},
+                                      {"bytes_read", report.bytes_read},
+                                      {"digest", manifest.digest.hex()},
+                                      {"seconds", seconds}};
+    fmt::print("{}\n", page.dump());
+    return;
+  }
+  fmt::print("{}: {} samples ({} unusable) in {} shards, layout {}, {} read in {}\n", arguments.out,
+             manifest.num_samples, manifest.num_bad, manifest.shards.size(), manifest.layout,
+             format_bytes(report.bytes_read), format_seconds(seconds));
+  if (report.bad.empty()) return;
+  fmt::print("{} findings are in {}; the first: {}: {}\n", report.bad.size(),
+             (std::filesystem::path(arguments.out) / "bad.jsonl").string(), report.bad.front().file,
+             report.bad.front().reason);
+}
+
+int run(const Arguments& arguments) {
+  const SystemClock clock;
+  const auto start = clock.now();
+  observe::TerminalProgress progress(std::cerr, observe::progress_style(arguments.quiet, STDERR_FILENO),
+                                     clock, {.label = "indexing", .bytes = true});
+  const auto report =
+      dataset::build_index(arguments.source, arguments.out, arguments.options,
+                           [&](int64_t done, int64_t total) { progress.update(done, total, ""); });
+  progress.finish();
+  print_report(report, arguments, to_seconds(clock.now() - start));
+  return 0;
+}
+
+}  // namespace
+
+void add_data_index(CLI::App& parent, Action& action) {
+  auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
+  auto* verb =
+      parent.add_subcommand("index", "Makes the index of a data set where it lies; nothing is written there");
+  verb->add_option("PATH", arguments->source, "Folder of tars or of pictures with captions, or one tar")
+      ->required();
+  verb->add_option("--out", arguments->out,
+                   "Folder of the index; the same command again goes on after a crash")
+      ->required();
+  verb->add_option("--layout", arguments->options.layout, "auto, tuxpaint, image_text or webdataset")
+      ->check(CLI::IsMember({"auto", "tuxpaint", "image_text", "webdataset"}))
+      ->capture_default_str();
+  verb->add_option("--threads", arguments->options.threads, "Threads that read and hash")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  verb->add_flag("--json", arguments->json, "Prints the result as one JSON object");
+  verb->add_flag("--quiet", arguments->quiet, "Shows no progress");
+  verb->footer("Example: chiliad data index photos --out photos.index");
+  verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+}
+
+}  // namespace chiliad::cli

@@ -1,0 +1,68 @@
+#include "apps/chiliad/run_setup.h"
+
+#include <fmt/core.h>
+
+#include <unistd.h>
+#include <iostream>
+#include <memory>
+#include <utility>
+
+#include "chiliad/base/clock.h"
+#include "chiliad/dataset/build_index.h"
+#include "chiliad/observe/terminal_progress.h"
+#include "chiliad/text/byte_tokenizer.h"
+
+namespace chiliad::cli {
+
+spec::RunFile read_run(const RunArguments& arguments) {
+  auto overrides = arguments.overrides;
+  if (arguments.nproc > 0) overrides.push_back(fmt::format("parallel.nproc={}", arguments.nproc));
+  auto file = spec::read_run_file(arguments.run_file, overrides);
+  if (file.run.dir.empty()) {
+    file.run.dir =
+        (std::filesystem::path("runs") / std::filesystem::path(arguments.run_file).stem()).string();
+  }
+  return file;
+}
+
+index::Index open_index(const spec::RunFile& file, bool quiet) {
+  auto index = index::Index::open(file.data.index);
+  const SystemClock clock;
+  observe::TerminalProgress progress(std::cerr, observe::progress_style(quiet, STDERR_FILENO), clock,
+                                     {.label = "counting tokens", .bytes = true});
+  bool shown = false;
+  dataset::build_token_columns(index, file.model.text_max_tokens, [&](int64_t done, int64_t total) {
+    shown = true;
+    progress.update(done, total, "");
+  });
+  if (shown) progress.finish();
+  return index;
+}
+
+stepplan::TokenCount token_counts(const index::Index& index, int64_t max_tokens) {
+  const auto tokenizer = text::ByteTokenizer(max_tokens).digest();
+  // Shared by the copies of the returned function, as std::function demands.
+  auto columns = std::make_shared<std::vector<index::TokenColumn>>();
+  for (const auto& shard : index.shards()) {
+    const auto path = index::token_column_path(index.folder(), shard.content, tokenizer);
+    columns->push_back(index::read_token_column(path, shard.captions.size()));
+  }
+  return [columns](uint32_t shard, uint32_t caption) { return (*columns)[shard].caption_tokens[caption]; };
+}
+
+stepplan::PackOptions pack_options(const spec::RunFile& file, int num_ranks) {
+  stepplan::PackOptions options;
+  options.num_ranks = num_ranks;
+  options.max_items = file.data.micro_batch_items;
+  const double patch = static_cast<double>(file.model.patch);
+  const double width = static_cast<double>(file.model.width);
+  options.work = [patch, width](stepplan::Bucket bucket, int64_t num_items, int64_t max_tokens) {
+    const double patches = bucket.width * bucket.height / (patch * patch);
+    const double length = patches + static_cast<double>(max_tokens);
+    // Linear layers and attention of one block, in units that cancel out of max / mean.
+    return static_cast<double>(num_items) * length * (12.0 * width + length) * 1e-9;
+  };
+  return options;
+}
+
+}  // namespace chiliad::cli

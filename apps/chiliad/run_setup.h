@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "chiliad/index/index.h"
+#include "chiliad/spec/run_file.h"
+#include "chiliad/stepplan/pack.h"
+#include "chiliad/stepplan/plan.h"
+
+namespace chiliad::cli {
+
+/// Arguments that every verb over a run file has.
+struct RunArguments {
+  std::string run_file;
+  std::vector<std::string> overrides;  ///< section.key=value
+  int64_t nproc = 0;                   ///< 0: as in the run file
+  bool quiet = false;
+  bool json = false;
+};
+
+/// The run file with its overrides; the run directory is filled in (runs/<stem>).
+[[nodiscard]] spec::RunFile read_run(const RunArguments& arguments);
+
+/// Opens the run's index and makes the token columns that are missing, with progress on stderr.
+[[nodiscard]] index::Index open_index(const spec::RunFile& file, bool quiet);
+
+/// Token counts from the index's columns; `index` outlives it.
+[[nodiscard]] stepplan::TokenCount token_counts(const index::Index& index, int64_t max_tokens);
+
+/// How the run's layout cuts a step; work is counted in pixels and tokens, for nothing was measured here.
+[[nodiscard]] stepplan::PackOptions pack_options(const spec::RunFile& file, int num_ranks);
+
+}  // namespace chiliad::cli

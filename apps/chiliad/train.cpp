@@ -1,0 +1,141 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/chiliad/run_setup.h"
+#include "apps/chiliad/verbs.h"
+#include "chiliad/base/clock.h"
+#include "chiliad/base/log.h"
+#include "chiliad/base/units.h"
+#include "chiliad/checkpoint/reader.h"
+#include "chiliad/io/file.h"
+#include "chiliad/observe/terminal_progress.h"
+#include "chiliad/supervise/launch/job.h"
+#include "chiliad/supervise/launch/workers.h"
+
+namespace chiliad::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Arguments {
+  RunArguments run;
+  bool check = false;
+  bool from_scratch = false;
+};
+
+void print_json(const nlohmann::ordered_json& page) {
+  fmt::print("{}\n", page.dump());
+}
+
+/// The newest committed checkpoint, unverified: `--check` is quick.
+std::string newest_checkpoint(const fs::path& run_dir) {
+  if (!fs::is_directory(run_dir / "checkpoints")) return "";
+  for (const auto& entry : checkpoint::list(run_dir / "checkpoints")) {
+    if (entry.committed && entry.problem.empty()) return entry.path.string();
+  }
+  return "";
+}
+
+int check_run(const Arguments& arguments, const spec::RunFile& file, const index::Index& index) {
+  const stepplan::Plan plan(index, file.data, file.run.seed, token_counts(index, file.model.text_max_tokens));
+  const auto& coverage = plan.coverage();
+  const auto packed = stepplan::pack(plan.select(0, stepplan::Journal()), plan.buckets(),
+                                     pack_options(file, static_cast<int>(file.parallel.nproc)));
+  const std::string resume = newest_checkpoint(file.run.dir);
+  const double epochs = static_cast<double>(file.run.steps) / static_cast<double>(plan.steps_per_epoch());
+  if (arguments.run.json) {
+    print_json({{"run_dir", file.run.dir},
+                {"resume", resume},
+                {"steps", file.run.steps},
+                {"steps_per_epoch", plan.steps_per_epoch()},
+                {"items_per_epoch", plan.items_per_epoch()},
+                {"coverage",
+                 {{"in_index", coverage.in_index},
+                  {"in_order", coverage.in_order},
+                  {"bad_image", coverage.bad_image},
+                  {"no_caption", coverage.no_caption},
+                  {"aspect", coverage.aspect},
+                  {"over_limit", coverage.over_limit}}},
+                {"buckets", plan.buckets().size()},
+                {"nproc", file.parallel.nproc},
+                {"imbalance", packed.imbalance()}});
+    return 0;
+  }
+  const auto row = [](const char* name, const std::string& value) { fmt::print("{:<10} {}\n", name, value); };
+  row("run",
+      fmt::format("{}, {}", file.run.dir, resume.empty() ? "from the beginning" : "resumes from " + resume));
+  row("steps", fmt::format("{} of {} items ({:.2f} epochs of {} steps)", file.run.steps, file.data.batch,
+                           epochs, plan.steps_per_epoch()));
+  row("data",
+      fmt::format(
+          "{} of {} samples; left out: {} damaged, {} without caption, {} by aspect, {} over the limit",
+          coverage.in_order, coverage.in_index, coverage.bad_image, coverage.no_caption, coverage.aspect,
+          coverage.over_limit));
+  row("shapes", fmt::format("{} buckets of about {}x{}", plan.buckets().size(), file.data.resolution,
+                            file.data.resolution));
+  row("layout", fmt::format("{} ranks of {} threads, {}; first step: {} slots, imbalance {:.3f}",
+                            file.parallel.nproc, file.parallel.threads, file.parallel.compute,
+                            packed.slots.front().size(), packed.imbalance()));
+  fmt::print("The run file is good.\n");
+  return 0;
+}
+
+int run(const Arguments& arguments) {
+  const SystemClock clock;
+  const auto file = read_run(arguments.run);
+  const auto index = open_index(file, arguments.run.quiet);
+  if (arguments.check) return check_run(arguments, file, index);
+  supervise::JobOptions options;
+  options.worker = supervise::worker_program();
+  options.file = file;
+  options.run_dir = file.run.dir;
+  options.from_scratch = arguments.from_scratch;
+  options.progress = observe::progress_style(arguments.run.quiet, STDERR_FILENO);
+  options.progress_out = &std::cerr;
+  io::make_folders(options.run_dir);
+  start_logging({.level = arguments.run.quiet ? LogLevel::kWarn : LogLevel::kInfo,
+                 .prefix = "",
+                 .json_path = (options.run_dir / "log.jsonl").string()});
+  const auto report = supervise::run_job(options, clock);
+  if (!report.message.empty()) {
+    log_error("{}", report.message);
+    fmt::print(stderr, "error: {}{}\n", report.message,
+               report.incident.empty() ? "" : " (see " + report.incident + ")");
+  }
+  if (arguments.run.json) {
+    fmt::print("{}\n", report.to_json());
+  } else if (!arguments.run.quiet || report.exit_code != 0) {
+    fmt::print("{}\n", report.to_string());
+  }
+  return report.exit_code;
+}
+
+}  // namespace
+
+void add_train(CLI::App& parent, Action& action) {
+  auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
+  auto* verb = parent.add_subcommand(
+      "train", "Trains, or resumes from the newest good checkpoint of the run directory");
+  verb->add_option("RUN", arguments->run.run_file, "Run file (see `chiliad docs run-file`)")->required();
+  verb->add_option("--nproc", arguments->run.nproc, "Worker processes on this machine (parallel.nproc)")
+      ->check(CLI::Range(1, 1024));
+  verb->add_option("--set", arguments->run.overrides, "section.key=value, over the run file; may be repeated")
+      ->expected(1)
+      ->take_all();
+  verb->add_flag("--check", arguments->check, "Validates everything and shows the plan without training");
+  verb->add_flag("--from-scratch", arguments->from_scratch,
+                 "Sets an earlier run of this directory aside and begins anew");
+  verb->add_flag("--json", arguments->run.json, "Prints the result as one JSON object");
+  verb->add_flag("--quiet", arguments->run.quiet, "Shows no progress, only warnings and errors");
+  verb->footer(
+      "Example: chiliad train run.yaml --nproc 2 --set optimizer.lr=3e-4\n"
+      "The same command again resumes. SIGINT or SIGTERM saves and leaves; a second one kills.");
+  verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+}
+
+}  // namespace chiliad::cli

@@ -1,0 +1,151 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "chiliad/io/file.h"
+#include "tests/e2e/cli/run_program.h"
+#include "tests/support/temp_dir.h"
+
+namespace chiliad::test {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+void expect_one_error_line(const ProgramResult& result) {
+  EXPECT_THAT(result.err, StartsWith("error: "));
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  EXPECT_EQ(result.out, "");
+}
+
+class HelpTest : public testing::TestWithParam<std::vector<std::string>> {};
+
+TEST_P(HelpTest, ShowsAnExampleAndExitsWithZero) {
+  auto arguments = GetParam();
+  arguments.push_back("--help");
+  const auto result = run_chiliad(arguments);
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out, HasSubstr("Example: chiliad "));
+  EXPECT_EQ(result.err, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Verbs, HelpTest,
+    testing::Values(std::vector<std::string>{}, std::vector<std::string>{"data", "index"},
+                    std::vector<std::string>{"data", "stats"}, std::vector<std::string>{"data", "verify"},
+                    std::vector<std::string>{"data", "plan"}, std::vector<std::string>{"train"},
+                    std::vector<std::string>{"ckpt", "ls"}, std::vector<std::string>{"ckpt", "verify"},
+                    std::vector<std::string>{"ckpt", "prune"}, std::vector<std::string>{"version"},
+                    std::vector<std::string>{"docs", "run-file"}));
+
+TEST(VerbTest, AnUnknownVerbNamesTheNearest) {
+  const auto result = run_chiliad({"trian", "run.yaml"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("unknown verb 'trian'. Did you mean train?"));
+  expect_one_error_line(result);
+}
+
+TEST(VerbTest, AnUnknownInnerVerbNamesTheNearest) {
+  const auto result = run_chiliad({"data", "stat", "x"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("chiliad data: unknown verb 'stat'. Did you mean stats?"));
+}
+
+TEST(VerbTest, NoVerbListsThem) {
+  const auto result = run_chiliad({"data"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("index, stats, verify, plan"));
+  expect_one_error_line(result);
+}
+
+TEST(VerbTest, AMissingArgumentPointsToTheHelp) {
+  const auto result = run_chiliad({"data", "index", "photos"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--out is required"));
+  EXPECT_THAT(result.err, EndsWith("See chiliad data index --help\n"));
+  expect_one_error_line(result);
+}
+
+TEST(VerbTest, AnUnknownOptionIsRefused) {
+  const auto result = run_chiliad({"data", "stats", "x", "--jsn"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--jsn"));
+  expect_one_error_line(result);
+}
+
+TEST(TrainTest, AMissingRunFileIsWrongInput) {
+  const auto result = run_chiliad({"train", "/nonexistent/run.yaml"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("/nonexistent/run.yaml"));
+  expect_one_error_line(result);
+}
+
+TEST(TrainTest, AFaultInTheRunFileIsPointedAt) {
+  const TempDir folder;
+  const auto path = folder.path() / "run.yaml";
+  io::write_atomic(path, std::string_view("version: 1\ndata: {index: x}\noptimiser: {lr: 1}\n"));
+  const auto result = run_chiliad({"train", path.string()});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("run.yaml:3:"));
+  expect_one_error_line(result);
+}
+
+TEST(TrainTest, AMissingIndexIsWrongInput) {
+  const TempDir folder;
+  const auto path = folder.path() / "run.yaml";
+  io::write_atomic(path, std::string_view("version: 1\ndata: {index: /nonexistent/index}\n"));
+  const auto result = run_chiliad({"train", path.string(), "--check"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("/nonexistent/index"));
+  expect_one_error_line(result);
+}
+
+TEST(DataTest, AnIndexOfNothingIsWrongInput) {
+  const TempDir folder;
+  const auto result =
+      run_chiliad({"data", "index", "/nonexistent", "--out", (folder.path() / "i").string(), "--quiet"});
+  EXPECT_EQ(result.exit_code, 2);
+  expect_one_error_line(result);
+}
+
+TEST(DataTest, ADamagedManifestIsDamagedData) {
+  const TempDir folder;
+  io::write_atomic(folder.path() / "manifest.json", std::string_view("{"));
+  const auto result = run_chiliad({"data", "stats", folder.path().string()});
+  EXPECT_EQ(result.exit_code, 3);
+  expect_one_error_line(result);
+}
+
+TEST(CkptTest, ListsNothingInAnEmptyRun) {
+  const TempDir folder;
+  const auto result = run_chiliad({"ckpt", "ls", folder.path().string(), "--json"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(nlohmann::json::parse(result.out), nlohmann::json::array());
+}
+
+TEST(CkptTest, AMissingFolderIsWrongInput) {
+  const auto result = run_chiliad({"ckpt", "ls", "/nonexistent"});
+  EXPECT_EQ(result.exit_code, 2);
+  expect_one_error_line(result);
+}
+
+TEST(VersionTest, IsJsonWhereAsked) {
+  const auto result = run_chiliad({"version", "--json"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_TRUE(nlohmann::json::parse(result.out).contains("version"));
+}
+
+TEST(DocsTest, TheSchemaIsJson) {
+  const auto result = run_chiliad({"docs", "run-file", "--schema"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_TRUE(nlohmann::json::parse(result.out).contains("properties"));
+}
+
+}  // namespace
+}  // namespace chiliad::test
