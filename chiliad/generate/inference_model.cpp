@@ -1,0 +1,63 @@
+#include "chiliad/generate/inference_model.h"
+
+#include <ATen/ATen.h>
+
+#include <filesystem>
+
+#include "chiliad/base/error.h"
+#include "chiliad/base/log.h"
+#include "chiliad/model/build_model.h"
+
+namespace chiliad::generate {
+namespace {
+
+at::Tensor read_parameter(const checkpoint::Checkpoint& ckpt, const std::string& section, const spec::ParamDecl& param) {
+  const auto* tensor = ckpt.find(section, param.name);
+  if (tensor == nullptr || !(tensor->shape == param.shape)) {
+    throw CorruptData(ckpt.path().string(), fmt::format("{}/{}: expected a tensor {}, got {}", section, param.name,
+                                                        param.shape.to_string(),
+                                                        tensor == nullptr ? "none" : tensor->shape.to_string()));
+  }
+  at::Tensor value = at::empty(param.shape.sizes(), at::kFloat);
+  const std::span<float> values(value.mutable_data_ptr<float>(), static_cast<size_t>(value.numel()));
+  ckpt.read(*tensor, Box::whole(param.shape), std::as_writable_bytes(values));
+  return value;
+}
+
+}  // namespace
+
+InferenceModel::InferenceModel(const checkpoint::Checkpoint& checkpoint)
+    : run_(spec::parse_run_file(checkpoint.config(), checkpoint.path().string() + " (config)", "run", {})) {
+  layers_ = model::build_model(run_.model);
+  for (auto& layer : layers_) {
+    std::vector<at::Tensor> params;
+    for (const auto& param : layer->decl().params) {
+      averaged_ = checkpoint.find("ema", param.name) != nullptr;
+      params.push_back(read_parameter(checkpoint, averaged_ ? "ema" : "model", param));
+    }
+    layer->bind(std::move(params));
+  }
+}
+
+at::Tensor InferenceModel::predict(const at::Tensor& patches, const at::Tensor& time, const at::Tensor& tokens, int64_t rows,
+                                   int64_t columns) const {
+  const at::NoGradGuard no_grad;
+  layers::Carry carry = model::make_input(run_.model, patches, time, tokens, rows, columns);
+  for (const auto& layer : layers_) layer->forward(carry);
+  return carry.get("prediction");
+}
+
+checkpoint::Checkpoint open_newest(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::path given(path);
+  if (!fs::is_directory(given)) throw InvalidInput(path, "expected a checkpoint folder or a run directory");
+  if (fs::exists(given / "manifest.json")) return checkpoint::Checkpoint::open(given);
+  const fs::path folder = fs::is_directory(given / "checkpoints") ? given / "checkpoints" : given;
+  auto newest = checkpoint::newest_good(folder, [](const std::string& where, const std::string& why) {
+    log_warn("{} cannot be used: {}", where, why);
+  });
+  if (!newest.has_value()) throw InvalidInput(path, "holds no usable checkpoint. Give a step-N.gG folder or a run directory");
+  return std::move(*newest);
+}
+
+}  // namespace chiliad::generate
