@@ -44,7 +44,7 @@ class TarWalk {
   /// Reads one header with what belongs to it, and moves behind it.
   void step() {
     const uint64_t at = position_;
-    if (size_ - at < kTarBlock) return end_in(at, "the archive is cut inside a header");
+    if (size_ - at < kTarBlock) return end_in_header(at);
     const TarBlock block = read_block(at);
     if (is_zero(block)) {
       position_ += kTarBlock;
@@ -89,7 +89,9 @@ class TarWalk {
       member.unusable = fmt::format("claims {} bytes from byte {}, past the end of the archive at {}",
                                     member.length, member.offset, size_);
       listing_.members.push_back(std::move(member));
-      return resynchronise(at, "a member claims more bytes than the archive has");
+      resynchronise(at, "a member claims more bytes than the archive has");
+      after_damage_ = false;  // its header is sound, so the next one's name is whole
+      return;
     }
     position_ += padded(member.length);
     const bool is_folder = type == '5' || member.name.ends_with('/');
@@ -119,7 +121,7 @@ class TarWalk {
     for (uint64_t next = at + kTarBlock; next + kTarBlock <= size_; next += kTarBlock) {
       const TarBlock block = read_block(next);
       if (is_zero(block) || !has_right_checksum(block)) continue;
-      listing_.damages.push_back({at, next - at, reason});
+      listing_.damages.push_back({at, next - at, reason, ""});
       position_ = next;
       return;
     }
@@ -127,8 +129,15 @@ class TarWalk {
   }
 
   void end_in(uint64_t at, const std::string& reason) {
-    listing_.damages.push_back({at, size_ - at, reason});
+    listing_.damages.push_back({at, size_ - at, reason, ""});
     position_ = size_;
+  }
+
+  void end_in_header(uint64_t at) {
+    TarBlock block{};
+    (void)file_.read_some_at(static_cast<int64_t>(at), std::as_writable_bytes(std::span(block)));
+    end_in(at, "the archive is cut inside a header");
+    listing_.damages.back().name = long_name_.value_or(tar_name(block));
   }
 
   TarBlock read_block(uint64_t at) const {

@@ -7,7 +7,7 @@
 #include <span>
 #include <unordered_map>
 
-#include "chiliad/base/error.h"
+#include "chiliad/base/log.h"
 #include "chiliad/dataset/detail/tar_reader.h"
 
 namespace chiliad::dataset::detail {
@@ -25,12 +25,18 @@ struct Run {
   size_t count = 0;
 };
 
-/// Splits at the first dot of the basename; false for names that are no part of a sample (no dot, or hidden).
-bool split_name(const TarMember& member, KeyedMember& keyed) {
-  const size_t slash = member.name.rfind('/');
+/// Where the first dot of the basename stands; npos for names that are no part of a sample (no dot, or
+/// hidden).
+size_t key_end(const std::string& name) {
+  const size_t slash = name.rfind('/');
   const size_t base = slash == std::string::npos ? 0 : slash + 1;
-  const size_t dot = member.name.find('.', base);
-  if (dot == std::string::npos || dot == base) return false;
+  const size_t dot = name.find('.', base);
+  return dot == base ? std::string::npos : dot;
+}
+
+bool split_name(const TarMember& member, KeyedMember& keyed) {
+  const size_t dot = key_end(member.name);
+  if (dot == std::string::npos) return false;
   keyed.key = member.name.substr(0, dot);
   keyed.extension = member.name.substr(dot + 1);
   for (char& c : keyed.extension) {
@@ -51,6 +57,9 @@ std::vector<Run> runs_of(const std::vector<KeyedMember>& members) {
 
 /// Why the members are not one whole sample; empty if they are.
 std::string why_bad(std::span<const KeyedMember> members) {
+  constexpr size_t kMaxParts = 1024;
+  if (members.size() > kMaxParts)
+    return fmt::format("has {} parts, expected at most {}", members.size(), kMaxParts);
   for (size_t i = 0; i < members.size(); ++i) {
     const TarMember& member = *members[i].member;
     if (!member.unusable.empty()) return fmt::format("{} {}", member.name, member.unusable);
@@ -84,7 +93,9 @@ SampleDraft draft_sample(std::span<const KeyedMember> members) {
 
 void add_damages(const TarListing& listing, const index::SourceFile& tar, ShardDraft& shard) {
   for (const TarDamage& damage : listing.damages) {
-    shard.bad.push_back({"", tar.path,
+    const size_t end = key_end(damage.name);
+    const std::string key = end == std::string::npos ? std::string() : damage.name.substr(0, end);
+    shard.bad.push_back({key, tar.path,
                          fmt::format("byte {}: {}; {} bytes were passed over", damage.offset, damage.reason,
                                      damage.skipped)});
   }
@@ -93,7 +104,6 @@ void add_damages(const TarListing& listing, const index::SourceFile& tar, ShardD
 }  // namespace
 
 ShardDraft draft_tar_shard(const std::filesystem::path& root, const index::SourceFile& tar) {
-  constexpr size_t kMaxParts = 1024;
   const io::File file = io::File::open_read(root / tar.path);
   const TarListing listing = list_tar(file);
   ShardDraft shard;
@@ -104,24 +114,26 @@ ShardDraft draft_tar_shard(const std::filesystem::path& root, const index::Sourc
     if (split_name(member, keyed)) members.push_back(std::move(keyed));
   }
   const std::vector<Run> runs = runs_of(members);
-  std::unordered_map<std::string_view, int> runs_of_key;
-  for (const Run& run : runs) ++runs_of_key[members[run.first].key];
+  std::unordered_map<std::string_view, size_t> last_run;  // of each key
+  std::unordered_map<std::string_view, int> num_runs;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    last_run[members[runs[i].first].key] = i;
+    ++num_runs[members[runs[i].first].key];
+  }
 
-  for (const Run& run : runs) {
-    const auto own = std::span<const KeyedMember>(members).subspan(run.first, run.count);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const auto own = std::span<const KeyedMember>(members).subspan(runs[i].first, runs[i].count);
     const std::string& key = own.front().key;
-    std::string reason;
-    if (runs_of_key[key] > 1) reason = "parts are not adjacent";
-    if (reason.empty() && run.count > kMaxParts)
-      reason = fmt::format("has {} parts, expected at most {}", run.count, kMaxParts);
-    if (reason.empty()) reason = why_bad(own);
+    if (last_run[key] != i) continue;
+    const std::string reason = num_runs[key] > 1 ? "parts are not adjacent" : why_bad(own);
     if (reason.empty()) {
       shard.samples.push_back(draft_sample(own));
-    } else if (shard.bad.empty() || shard.bad.back().key != key) {
+    } else {
       shard.bad.push_back({key, tar.path, reason});
     }
   }
   add_damages(listing, tar, shard);
+  if (listing.members.empty()) log_warn("{}: has no members", (root / tar.path).string());
   return shard;
 }
 

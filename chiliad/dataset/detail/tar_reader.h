@@ -22,6 +22,7 @@ struct TarDamage {
   uint64_t offset = 0;
   uint64_t skipped = 0;  ///< bytes that belong to no member that was found
   std::string reason;
+  std::string name;  ///< of the member whose header is cut; empty where unknown
 };
 
 struct TarListing {

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "chiliad/index/content.h"
+#include "chiliad/index/index.h"
+
+namespace chiliad::index {
+
+/// Two files, three samples (one without caption), two blocks; every column holds something.
+inline Shard example_shard() {
+  Shard shard;
+  shard.files = {{"a/\xE9.png", 300, 1'700'000'000'123'456'789},
+                 {"a/\xE9.txt", 40, 1'700'000'000'000'000'000}};
+  shard.keys = {"a/\xE9", "b", "c"};
+  shard.parts = {{0, 0, 100, 11, MediaType::kImage, 6, 0x104, 32, 48},
+                 {1, 0, 40, 12, MediaType::kTuxpaintText, 1, 0, 0, 0},
+                 {0, 100, 100, 13, MediaType::kImage, 1, 0, 7, 9},
+                 {0, 200, 100, 14, MediaType::kImage, 1, 1, 1, 1}};
+  shard.captions = {{1, 0, 12, language_code("en")}, {1, 20, 20, language_code("zh")}};
+  shard.samples = {{hash64(shard.keys[0]), 0, 2, 0, 0, 2, kHasImage},
+                   {hash64(shard.keys[1]), 2, 1, 0, 2, 0, kHasImage | kNoCaption},
+                   {hash64(shard.keys[2]), 3, 1, 0, 2, 0, kHasImage | kBadImage | kNoCaption}};
+  shard.blocks = {{0, 2, 240}, {2, 1, 100}};
+  shard.content = content_digest(shard);
+  return shard;
+}
+
+}  // namespace chiliad::index
