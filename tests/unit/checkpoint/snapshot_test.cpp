@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -59,7 +60,8 @@ TEST_F(SnapshotRingTest, TheParentReadsWhatTheWorkerWrote) {
     EXPECT_EQ(view.boxes[i].box, boxes_[i].box);
     EXPECT_EQ(view.digests[i],
               positional_digest(boxes_[i].dtype, boxes_[i].shape, boxes_[i].box, boxes_[i].data));
-    EXPECT_EQ(std::memcmp(view.boxes[i].data, boxes_[i].data, tensors_[i].data.size()), 0);
+    const size_t bytes = tensors_[i].data.size();
+    EXPECT_TRUE(std::equal(boxes_[i].data, boxes_[i].data + bytes, view.boxes[i].data)) << boxes_[i].name;
   }
 }
 
