@@ -40,6 +40,14 @@ std::vector<std::string> verb_names(const CLI::App& app) {
   return names;
 }
 
+/// Null where there is none of that name.
+CLI::App* find_verb(CLI::App& app, const std::string& name) {
+  for (auto* verb : app.get_subcommands([](CLI::App*) { return true; })) {
+    if (verb->get_name() == name) return verb;
+  }
+  return nullptr;
+}
+
 /// CLI11 takes an unknown verb for a positional argument and its message names no verb.
 void check_verbs(CLI::App& app, const std::vector<std::string>& arguments) {
   CLI::App* at = &app;
@@ -47,7 +55,7 @@ void check_verbs(CLI::App& app, const std::vector<std::string>& arguments) {
   for (const auto& argument : arguments) {
     const auto names = verb_names(*at);
     if (names.empty() || argument.starts_with('-')) return;
-    auto* next = at->get_subcommand_no_throw(argument);
+    auto* next = find_verb(*at, argument);
     if (next == nullptr) {
       throw InvalidInput(path,
                          fmt::format("unknown verb '{}'. {}", argument, spec::did_you_mean(argument, names)));
@@ -67,7 +75,7 @@ std::string verb_path(CLI::App& app, const std::vector<std::string>& arguments) 
   CLI::App* at = &app;
   std::string path = app.get_name();
   for (const auto& argument : arguments) {
-    at = at->get_subcommand_no_throw(argument);
+    at = find_verb(*at, argument);
     if (at == nullptr) break;
     path += " " + argument;
   }
