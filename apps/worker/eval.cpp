@@ -1,0 +1,76 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/worker/verbs.h"
+#include "chiliad/device/tensor.h"
+#include "chiliad/generate/picture_grid.h"
+#include "chiliad/generate/retrieval.h"
+#include "chiliad/image/encode.h"
+#include "chiliad/io/file.h"
+#include "chiliad/train/trainer.h"
+
+namespace chiliad::worker {
+namespace {
+
+struct EvalArguments {
+  std::string checkpoint;
+  std::string grid;
+  int captions = 64;
+  int steps = 30;
+  double guidance = 2.0;
+  uint64_t seed = 1;
+  int threads = 2;
+  bool json = false;
+};
+
+int run_eval(const EvalArguments& arguments) {
+  device::set_compute_threads(arguments.threads);
+  const auto checkpoint = generate::open_newest(arguments.checkpoint);
+  const generate::InferenceModel model(checkpoint);
+  const auto& run = model.run();
+  const auto index = index::Index::open(run.data.index);
+  const stepplan::Plan plan(index, run.data, run.run.seed, train::make_token_count(index, run.model.text_max_tokens));
+  generate::RetrievalOptions options;
+  options.num_captions = arguments.captions;
+  options.seed = arguments.seed;
+  options.sampler.steps = arguments.steps;
+  options.sampler.guidance = arguments.guidance;
+  const auto report = generate::evaluate_retrieval(model, index, plan, options, {});
+  if (!arguments.grid.empty()) {
+    io::write_atomic(arguments.grid, image::encode_png(generate::make_grid(report.generated, 8, 4)));
+  }
+  if (arguments.json) {
+    const nlohmann::json result{{"step", checkpoint.step()},
+                                {"captions", report.num_captions},
+                                {"training_pictures", report.num_pictures},
+                                {"top10", report.top},
+                                {"top10_shuffled", report.top_shuffled}};
+    fmt::print("{}\n", result.dump());
+  } else {
+    fmt::print("step {}: for {:.1f} % of {} seen captions the picture made has one of that caption among its 10 nearest of {} "
+               "training pictures (shuffled prompts: {:.1f} %)\n",
+               checkpoint.step(), 100.0 * report.top, report.num_captions, report.num_pictures, 100.0 * report.top_shuffled);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, int& code) {
+  auto arguments = std::make_shared<EvalArguments>();  // shared with the callback until the program ends
+  auto* verb = app.add_subcommand("eval", "does a checkpoint make what it was shown?\nExample: chiliad eval runs/demo --json");
+  verb->add_option("checkpoint", arguments->checkpoint, "a step-N.gG folder, or a run directory (its newest good checkpoint)")->required();
+  verb->add_option("--captions", arguments->captions, "seen captions to ask for")->check(CLI::Range(1, 100000))->capture_default_str();
+  verb->add_option("--grid", arguments->grid, "PNG with the pictures made");
+  verb->add_option("--steps", arguments->steps, "Euler steps")->check(CLI::Range(1, 1000))->capture_default_str();
+  verb->add_option("--guidance", arguments->guidance, "classifier-free guidance; 1: none")->capture_default_str();
+  verb->add_option("--seed", arguments->seed, "of captions and noise")->capture_default_str();
+  verb->add_option("--threads", arguments->threads, "intra-op threads")->check(CLI::Range(1, 256))->capture_default_str();
+  verb->add_flag("--json", arguments->json, "print the result as JSON");
+  verb->callback([arguments, &code] { code = run_eval(*arguments); });
+}
+
+}  // namespace chiliad::worker

@@ -1,0 +1,121 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/worker/verbs.h"
+#include "chiliad/base/error.h"
+#include "chiliad/base/rng.h"
+#include "chiliad/device/tensor.h"
+#include "chiliad/generate/euler.h"
+#include "chiliad/generate/picture_grid.h"
+#include "chiliad/image/encode.h"
+#include "chiliad/io/file.h"
+
+namespace chiliad::worker {
+namespace {
+
+struct GenerateArguments {
+  std::string checkpoint;
+  std::vector<std::string> prompts;
+  std::string prompt_file;
+  std::string out = "grid.png";
+  std::string size;
+  int count = 1;
+  int steps = 30;
+  double guidance = 2.0;
+  uint64_t seed = 1;
+  int columns = 8;
+  int zoom = 4;
+  int threads = 2;
+  bool json = false;
+};
+
+std::vector<std::string> read_prompts(const GenerateArguments& arguments) {
+  std::vector<std::string> prompts = arguments.prompts;
+  if (!arguments.prompt_file.empty()) {
+    std::ifstream file(arguments.prompt_file);
+    if (!file) throw InvalidInput(arguments.prompt_file, "cannot be opened");
+    for (std::string line; std::getline(file, line);) {
+      if (!line.empty()) prompts.push_back(line);
+    }
+  }
+  if (prompts.empty()) throw InvalidInput("--prompt", "expected at least one prompt (or --prompts FILE with one a line)");
+  return prompts;
+}
+
+std::pair<int32_t, int32_t> parse_size(const std::string& text, const spec::RunFile& run) {
+  if (text.empty()) {
+    const auto side = static_cast<int32_t>(run.data.resolution / run.model.patch * run.model.patch);
+    return {side, side};
+  }
+  int width = 0;
+  int height = 0;
+  char rest = 0;
+  if (std::sscanf(text.c_str(), "%dx%d%c", &width, &height, &rest) != 2 || width <= 0 || height <= 0 || width > 4096 ||
+      height > 4096) {
+    throw InvalidInput("--size", fmt::format("expected WIDTHxHEIGHT up to 4096, got '{}'", text));
+  }
+  return {width, height};
+}
+
+void show_progress(int64_t done, int64_t total) {
+  if (::isatty(STDERR_FILENO) == 0) return;
+  fmt::print(stderr, "\r{} of {} pictures{}", done, total, done == total ? "\n" : "");
+}
+
+int run_generate(const GenerateArguments& arguments) {
+  device::set_compute_threads(arguments.threads);
+  const auto prompts = read_prompts(arguments);
+  const auto checkpoint = generate::open_newest(arguments.checkpoint);
+  const generate::InferenceModel model(checkpoint);
+  const auto [width, height] = parse_size(arguments.size, model.run());
+  std::vector<generate::Request> requests;
+  for (const auto& prompt : prompts) {
+    for (int i = 0; i < arguments.count; ++i) {
+      requests.push_back({prompt, width, height, mix64(arguments.seed ^ mix64(requests.size()))});
+    }
+  }
+  generate::SamplerOptions options;
+  options.steps = arguments.steps;
+  options.guidance = arguments.guidance;
+  const auto pictures = generate::sample(model, requests, options, show_progress);
+  const auto grid = generate::make_grid(pictures, arguments.columns, arguments.zoom);
+  io::write_atomic(arguments.out, image::encode_png(grid));
+  if (arguments.json) {
+    const nlohmann::json result{{"out", arguments.out},   {"pictures", pictures.size()}, {"width", width},
+                                {"height", height},       {"step", checkpoint.step()},   {"averaged", model.averaged()},
+                                {"prompts", prompts}};
+    fmt::print("{}\n", result.dump());
+  } else {
+    fmt::print("{} pictures of {}x{} from step {}{} in {}\n", pictures.size(), width, height, checkpoint.step(),
+               model.averaged() ? " (moving average)" : "", arguments.out);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, int& code) {
+  auto arguments = std::make_shared<GenerateArguments>();  // shared with the callback until the program ends
+  auto* verb = app.add_subcommand("generate", "pictures from prompts\nExample: chiliad generate runs/demo --prompt 'A frog.' --out grid.png");
+  verb->add_option("checkpoint", arguments->checkpoint, "a step-N.gG folder, or a run directory (its newest good checkpoint)")->required();
+  verb->add_option("--prompt", arguments->prompts, "text; may be given several times")->take_all();
+  verb->add_option("--prompts", arguments->prompt_file, "file with a prompt a line");
+  verb->add_option("--out", arguments->out, "PNG to write")->capture_default_str();
+  verb->add_option("--size", arguments->size, "WIDTHxHEIGHT, multiples of the patch; default: the run's resolution, square");
+  verb->add_option("--count", arguments->count, "pictures a prompt")->check(CLI::Range(1, 1024))->capture_default_str();
+  verb->add_option("--steps", arguments->steps, "Euler steps")->check(CLI::Range(1, 1000))->capture_default_str();
+  verb->add_option("--guidance", arguments->guidance, "classifier-free guidance; 1: none")->check(CLI::Range(0.0, 100.0))->capture_default_str();
+  verb->add_option("--seed", arguments->seed, "of the noise")->capture_default_str();
+  verb->add_option("--columns", arguments->columns, "pictures a row of the grid")->check(CLI::Range(1, 64))->capture_default_str();
+  verb->add_option("--zoom", arguments->zoom, "screen pixels a pixel")->check(CLI::Range(1, 64))->capture_default_str();
+  verb->add_option("--threads", arguments->threads, "intra-op threads")->check(CLI::Range(1, 256))->capture_default_str();
+  verb->add_flag("--json", arguments->json, "print the result as JSON");
+  verb->callback([arguments, &code] { code = run_generate(*arguments); });
+}
+
+}  // namespace chiliad::worker
