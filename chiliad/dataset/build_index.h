@@ -34,11 +34,12 @@ struct IndexReport {
 /// Progress of a long job: done and total in bytes; total 0 while unknown.
 using Progress = std::function<void(int64_t done, int64_t total)>;
 
-/// Reads the data set under `source` where it lies (nothing is written there) and writes its index into `out`:
-/// shards/*.chidx, bad.jsonl, manifest.json last. Parallel and resumable: a shard whose sidecar is already there and
-/// whose files have the same sizes and times is not read again. bad.jsonl has one line a bad sample or damaged place of an
-/// archive; pictures without a caption are in it too, though they stay usable (flag kNoCaption). Throws InvalidInput if
-/// `source` holds no file of the layout, is no tar, or `out` lies inside it; tars without members give an empty index.
+/// Reads the data set under `source` where it lies (nothing is written there) and writes its index into
+/// `out`: shards/*.chidx, bad.jsonl, manifest.json last. Parallel and resumable: a shard whose sidecar is
+/// already there and whose files have the same sizes and times is not read again. bad.jsonl has one line a
+/// bad sample or damaged place of an archive; pictures without a caption are in it too, though they stay
+/// usable (flag kNoCaption). Throws InvalidInput if `source` holds no file of the layout, is no tar, or `out`
+/// lies inside it; tars without members give an empty index.
 IndexReport build_index(const std::filesystem::path& source, const std::filesystem::path& out,
                         const IndexOptions& options, const Progress& progress);
 

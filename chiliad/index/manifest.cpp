@@ -5,6 +5,7 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/index/content.h"
+#include "chiliad/index/detail/parse.h"
 #include "chiliad/index/index.h"
 #include "chiliad/io/file.h"
 
@@ -108,14 +109,9 @@ void write_manifest(const std::filesystem::path& folder, const Manifest& manifes
   io::write_atomic(folder / kFileName, to_text(manifest));
 }
 
-Manifest read_manifest(const std::filesystem::path& folder) {
-  const auto path = folder / kFileName;
-  if (!io::stat_file(path).has_value()) {
-    throw InvalidInput(folder.string(),
-                       "holds no manifest.json: expected a folder made by 'chiliad data index'. If that was "
-                       "interrupted, run it again: it goes on where it stopped");
-  }
-  const std::string text = io::read_text(path, kMaxManifestBytes);
+namespace detail {
+
+Manifest parse_manifest(const std::string& text, const std::string& place) {
   Manifest manifest;
   int version = 0;
   try {
@@ -123,17 +119,28 @@ Manifest read_manifest(const std::filesystem::path& folder) {
     version = json.at("version").get<int>();
     if (version == kVersion) manifest = from_json(json);
   } catch (const std::exception& error) {
-    throw CorruptData(path.string(), fmt::format("{}. Index again", error.what()));
+    throw CorruptData(place, fmt::format("{}. Index again", error.what()));
   }
   if (version != kVersion) {
-    throw CorruptData(path.string(),
-                      fmt::format("version: expected {}, got {}. Index again", kVersion, version));
+    throw CorruptData(place, fmt::format("version: expected {}, got {}. Index again", kVersion, version));
   }
-  check_manifest(manifest, path.string());
+  check_manifest(manifest, place);
   if (to_text(manifest) != text) {
-    throw CorruptData(path.string(), "checksum: the text is not what was written. Index again");
+    throw CorruptData(place, "checksum: the text is not what was written. Index again");
   }
   return manifest;
+}
+
+}  // namespace detail
+
+Manifest read_manifest(const std::filesystem::path& folder) {
+  const auto path = folder / kFileName;
+  if (!io::stat_file(path).has_value()) {
+    throw InvalidInput(folder.string(),
+                       "holds no manifest.json: expected a folder made by 'chiliad data index'. If that was "
+                       "interrupted, run it again: it goes on where it stopped");
+  }
+  return detail::parse_manifest(io::read_text(path, kMaxManifestBytes), path.string());
 }
 
 }  // namespace chiliad::index

@@ -6,6 +6,7 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/index/detail/check_shard.h"
+#include "chiliad/index/detail/parse.h"
 #include "chiliad/index/detail/sidecar_layout.h"
 #include "chiliad/index/index.h"
 #include "chiliad/io/file.h"
@@ -92,30 +93,31 @@ class ColumnReader {
   size_t used_ = 0;
 };
 
-[[noreturn]] void fail_header(const std::filesystem::path& path, const std::string& what) {
-  throw CorruptData(path.string(), fmt::format("header: {}. Index again", what));
+[[noreturn]] void fail_header(const std::string& place, const std::string& what) {
+  throw CorruptData(place, fmt::format("header: {}. Index again", what));
 }
 
 /// Checks everything in the header that does not need the columns.
-SidecarHeader read_header(const std::filesystem::path& path, std::span<const std::byte> file) {
+SidecarHeader read_header(const std::string& place, std::span<const std::byte> file) {
   SidecarHeader header;
-  if (file.size() < sizeof header) fail_header(path, fmt::format("file has only {} bytes", file.size()));
+  if (file.size() < sizeof header) fail_header(place, fmt::format("file has only {} bytes", file.size()));
   std::memcpy(&header, file.data(), sizeof header);
-  if (header.magic != detail::kSidecarMagic) fail_header(path, "magic is wrong, this is no sidecar");
+  if (header.magic != detail::kSidecarMagic) fail_header(place, "magic is wrong, this is no sidecar");
   if (header.version != detail::kSidecarVersion) {
-    fail_header(path, fmt::format("format version {}, expected {}", header.version, detail::kSidecarVersion));
+    fail_header(place,
+                fmt::format("format version {}, expected {}", header.version, detail::kSidecarVersion));
   }
   if (header.num_columns > (file.size() - sizeof header) / sizeof(ColumnEntry)) {
-    fail_header(path, fmt::format("{} columns do not fit {} bytes", header.num_columns, file.size()));
+    fail_header(place, fmt::format("{} columns do not fit {} bytes", header.num_columns, file.size()));
   }
   const size_t checksum_at = sizeof header + header.num_columns * sizeof(ColumnEntry);
   uint64_t checksum = 0;
-  if (file.size() - checksum_at < sizeof checksum) fail_header(path, "is cut");
+  if (file.size() - checksum_at < sizeof checksum) fail_header(place, "is cut");
   std::memcpy(&checksum, file.data() + checksum_at, sizeof checksum);
-  if (checksum != hash64(file.first(checksum_at))) fail_header(path, "checksum is wrong");
-  if (header.features != 0) fail_header(path, fmt::format("unknown feature bits {:#x}", header.features));
+  if (checksum != hash64(file.first(checksum_at))) fail_header(place, "checksum is wrong");
+  if (header.features != 0) fail_header(place, fmt::format("unknown feature bits {:#x}", header.features));
   if (header.file_bytes != file.size()) {
-    fail_header(path, fmt::format("file has {} bytes, expected {}", file.size(), header.file_bytes));
+    fail_header(place, fmt::format("file has {} bytes, expected {}", file.size(), header.file_bytes));
   }
   return header;
 }
@@ -123,33 +125,41 @@ SidecarHeader read_header(const std::filesystem::path& path, std::span<const std
 /// Makes `count` rows; each takes at least `row_bytes` bytes of the file, so a count is never trusted beyond
 /// its size.
 template <typename Row>
-void make_rows(const std::filesystem::path& path, std::vector<Row>& rows, uint64_t count, size_t row_bytes,
+void make_rows(const std::string& place, std::vector<Row>& rows, uint64_t count, size_t row_bytes,
                size_t file_bytes) {
-  if (count > file_bytes / row_bytes) fail_header(path, fmt::format("count {} does not fit the file", count));
+  if (count > file_bytes / row_bytes)
+    fail_header(place, fmt::format("count {} does not fit the file", count));
   rows.resize(count);
 }
 
 }  // namespace
 
-Shard read_sidecar(const std::filesystem::path& path) {
-  const auto file = io::read_file(path, detail::kMaxSidecarBytes);
-  const SidecarHeader header = read_header(path, file);
+namespace detail {
+
+Shard parse_sidecar(std::span<const std::byte> file, const std::string& place) {
+  const SidecarHeader header = read_header(place, file);
   Shard shard;
   shard.content = {header.content_high, header.content_low};
-  make_rows(path, shard.files, header.num_files, 24, file.size());
-  make_rows(path, shard.samples, header.num_samples, 24, file.size());
-  make_rows(path, shard.keys, header.num_samples, 8, file.size());
-  make_rows(path, shard.parts, header.num_parts, 40, file.size());
-  make_rows(path, shard.captions, header.num_captions, 16, file.size());
-  make_rows(path, shard.blocks, header.num_blocks, 16, file.size());
+  make_rows(place, shard.files, header.num_files, 24, file.size());
+  make_rows(place, shard.samples, header.num_samples, 24, file.size());
+  make_rows(place, shard.keys, header.num_samples, 8, file.size());
+  make_rows(place, shard.parts, header.num_parts, 40, file.size());
+  make_rows(place, shard.captions, header.num_captions, 16, file.size());
+  make_rows(place, shard.blocks, header.num_blocks, 16, file.size());
 
   const size_t table_bytes = header.num_columns * sizeof(ColumnEntry);
-  const auto table = std::span(file).subspan(sizeof header, table_bytes);
-  ColumnReader reader(path.string(), file, table, sizeof header + table_bytes + sizeof(uint64_t));
-  detail::visit_columns(shard, reader);
+  const auto table = file.subspan(sizeof header, table_bytes);
+  ColumnReader reader(place, file, table, sizeof header + table_bytes + sizeof(uint64_t));
+  visit_columns(shard, reader);
   reader.finish();
-  detail::check_shard(shard, path.string());
+  check_shard(shard, place);
   return shard;
+}
+
+}  // namespace detail
+
+Shard read_sidecar(const std::filesystem::path& path) {
+  return detail::parse_sidecar(io::read_file(path, detail::kMaxSidecarBytes), path.string());
 }
 
 }  // namespace chiliad::index

@@ -1,16 +1,18 @@
 // How a step is cut:
-// 1. Items are grouped by bucket and, inside, sorted by tokens; the row of groups is cut into one run of
-// about equal
-//    work per rank. So at most one bucket more per rank is split than there are.
+// 1. Items are grouped by bucket and, inside, sorted by tokens; the row of groups is cut into one run per
+//    rank, so that the most work of a rank is least. So at most one bucket a rank is split.
 // 2. While it helps, the rank with the most work gives an item to another one or swaps one with it; costs are
-// those of
-//    the micro-batches that would come out, with the overhead of each and its padding.
+//    those of the micro-batches that would come out, with the overhead of each and its padding.
 // 3. Each rank's items of one bucket become micro-batches of at most max_items, cut evenly; ranks get equal
-// slots.
+//    slots.
+// Steps of few items take the best of some rows that begin with different buckets.
 #include "chiliad/stepplan/pack.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "chiliad/base/error.h"
@@ -21,7 +23,10 @@ namespace {
 
 constexpr int kMaxPartners = 8;
 constexpr int kRoundsPerRank = 12;
+constexpr size_t kStarts = 3;
+constexpr size_t kSmallStep = 256;
 constexpr double kGoodEnough = 1.002;
+constexpr double kDealAccuracy = 0.002;
 
 // Items of one bucket on one rank, by tokens (longest first), then position.
 using Group = std::vector<const Item*>;
@@ -47,14 +52,17 @@ class Balancer {
         costs_(groups_.size(), std::vector<double>(buckets.size())),
         load_(groups_.size()) {}
 
-  void deal(const Step& step);
+  /// `first_bucket`: where the row of buckets begins.
+  void deal(const Step& step, size_t first_bucket);
+  [[nodiscard]] double worst_load() const { return *std::max_element(load_.begin(), load_.end()); }
   void improve();
   [[nodiscard]] PackedStep finish() const;
 
  private:
   // Work of `group` without `out` and with `in` (either may be null).
   [[nodiscard]] double cost(size_t bucket, const Group& group, const Item* out, const Item* in) const;
-  [[nodiscard]] double chunk_cost(size_t bucket, const Group& group) const;
+  [[nodiscard]] double chunk_cost(size_t bucket, std::span<const Item* const> group) const;
+  [[nodiscard]] bool fill(const Group& row, double limit, std::vector<size_t>& ends) const;
   // Load of `rank` without `out` and with `in`.
   [[nodiscard]] double load_after(size_t rank, const Item* out, const Item* in) const;
   [[nodiscard]] std::vector<const Item*> candidates(size_t rank) const;
@@ -69,7 +77,7 @@ class Balancer {
   std::vector<double> load_;
 };
 
-double Balancer::chunk_cost(size_t bucket, const Group& group) const {
+double Balancer::chunk_cost(size_t bucket, std::span<const Item* const> group) const {
   const auto count = static_cast<int64_t>(group.size());
   const int64_t chunks = (count + options_.max_items - 1) / options_.max_items;
   double work = 0.0;
@@ -127,28 +135,59 @@ void Balancer::take(size_t rank, const Item* item) {
   load_[rank] += costs_[rank][bucket] = group.empty() ? 0.0 : chunk_cost(bucket, group);
 }
 
-void Balancer::deal(const Step& step) {
-  std::vector<Group> all(buckets_.size());
-  for (const Item& item : step.items) all.at(static_cast<size_t>(item.bucket)).push_back(&item);
-  std::vector<double> share(buckets_.size());  // work of an item, as if the group stayed together
-  double total = 0.0;
-  for (size_t b = 0; b < all.size(); ++b) {
-    if (all[b].empty()) continue;
-    std::sort(all[b].begin(), all[b].end(), longer_first);
-    const double work = chunk_cost(b, all[b]);
-    share[b] = work / static_cast<double>(all[b].size());
-    total += work;
-  }
-  double before = 0.0;
-  for (size_t b = 0; b < all.size(); ++b) {
-    for (const Item* item : all[b]) {
-      const double middle = total > 0.0 ? (before + share[b] / 2.0) / total : 0.0;
-      const auto rank = static_cast<size_t>(middle * static_cast<double>(load_.size()));
-      groups_[std::min(rank, load_.size() - 1)][b].push_back(item);
-      before += share[b];
+// Fills ranks along `row`, each up to `limit`; `ends` are the borders. Returns whether the ranks suffice.
+bool Balancer::fill(const Group& row, double limit, std::vector<size_t>& ends) const {
+  ends.clear();
+  size_t rank_start = 0;
+  size_t group_start = 0;
+  double closed = 0.0;   // work of the rank's groups before the current one
+  double current = 0.0;  // of the current group
+  for (size_t i = 0; i < row.size(); ++i) {
+    const auto bucket = static_cast<size_t>(row[i]->bucket);
+    if (i > 0 && row[i]->bucket != row[i - 1]->bucket) {
+      closed += current;
+      group_start = i;
     }
+    current = chunk_cost(bucket, std::span(row).subspan(group_start, i + 1 - group_start));
+    if (closed + current <= limit || i == rank_start) continue;
+    ends.push_back(i);
+    if (ends.size() == load_.size()) return false;
+    rank_start = group_start = i;
+    closed = 0.0;
+    current = chunk_cost(bucket, std::span(row).subspan(i, 1));
   }
-  for (size_t r = 0; r < groups_.size(); ++r) {
+  ends.push_back(row.size());
+  return true;
+}
+
+void Balancer::deal(const Step& step, size_t first_bucket) {
+  const auto turned = [&](const Item* item) {
+    return (static_cast<size_t>(item->bucket) + buckets_.size() - first_bucket) % buckets_.size();
+  };
+  Group row;
+  for (const Item& item : step.items) row.push_back(&item);
+  std::sort(row.begin(), row.end(), [&](const Item* a, const Item* b) {
+    return a->bucket != b->bucket ? turned(a) < turned(b) : longer_first(a, b);
+  });
+  double high = 0.0;
+  for (const Item* item : row) {
+    high += options_.work(buckets_.at(static_cast<size_t>(item->bucket)), 1, item->num_tokens);
+  }
+  double low = 0.0;
+  std::vector<size_t> ends;
+  while (!fill(row, high, ends)) {  // padding may cost more than keeping items apart
+    low = high;
+    high *= 2.0;
+    CHILIAD_CHECK(high > 0.0 && std::isfinite(high), "the work model gives {}", high);
+  }
+  while (high - low > kDealAccuracy * high) {
+    const double middle = (low + high) / 2.0;
+    (fill(row, middle, ends) ? high : low) = middle;
+  }
+  CHILIAD_CHECK(fill(row, high, ends));
+  size_t at = 0;
+  for (size_t r = 0; r < ends.size(); ++r) {
+    for (; at < ends[r]; ++at) groups_[r][static_cast<size_t>(row[at]->bucket)].push_back(row[at]);
     for (size_t b = 0; b < buckets_.size(); ++b) {
       if (!groups_[r][b].empty()) load_[r] += costs_[r][b] = chunk_cost(b, groups_[r][b]);
     }
@@ -248,10 +287,16 @@ PackedStep pack(const Step& step, const std::vector<Bucket>& buckets, const Pack
   CHILIAD_CHECK_GT(options.num_ranks, 0);
   CHILIAD_CHECK_GT(options.max_items, 0);
   CHILIAD_CHECK(options.work != nullptr, "a work model is needed");
-  Balancer balancer(buckets, options);
-  balancer.deal(step);
-  balancer.improve();
-  PackedStep packed = balancer.finish();
+  // Starts differ in where the rows are cut; the first of the best ones is taken.
+  const size_t num_starts = std::min<size_t>(step.items.size() <= kSmallStep ? kStarts : 1, buckets.size());
+  std::optional<Balancer> best;
+  for (size_t start = 0; start < num_starts; ++start) {
+    Balancer balancer(buckets, options);
+    balancer.deal(step, start * buckets.size() / num_starts);
+    balancer.improve();
+    if (!best.has_value() || balancer.worst_load() < best->worst_load()) best.emplace(std::move(balancer));
+  }
+  PackedStep packed = best->finish();
   if (planted_bug("permuted_items")) swap_samples(packed);
   packed.num_items = std::count_if(step.items.begin(), step.items.end(),
                                    [](const Item& item) { return item.weight > 0.0F; });

@@ -57,8 +57,8 @@ uint64_t sum_run(int64_t element_bytes, int64_t first, int64_t count, const std:
 
 RunWalker::RunWalker(const Shape& shape, const Box& box) {
   CHILIAD_CHECK(box.inside(shape), "box {} outside of {}", box.to_string(), shape.to_string());
-  const int rank = shape.rank();
-  int axis = rank;
+  if (box.count() == 0) return;  // the strides of an empty tensor may not fit
+  int axis = shape.rank();
   int64_t stride = 1;
   run_count_ = 1;
   bool contiguous = true;
@@ -68,7 +68,7 @@ RunWalker::RunWalker(const Shape& shape, const Box& box) {
     stride *= shape[axis - 1];
     contiguous = box.size[axis - 1] == shape[axis - 1];
   }
-  runs_left_ = run_count_ == 0 ? 0 : 1;
+  runs_left_ = 1;
   for (; axis > 0; --axis) {
     extents_.push_back(box.size[axis - 1]);
     strides_.push_back(stride);

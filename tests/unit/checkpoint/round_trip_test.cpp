@@ -50,7 +50,7 @@ TEST(RoundTripTest, KeepsStateConfigAndNumbers) {
 }
 
 TEST(RoundTripTest, AnyRowsLoadIntoAnyBox) {
-  for (uint64_t seed = 0; seed < 40; ++seed) {
+  for (uint64_t seed = 0; seed < 15; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const TempDir temp;
     Rng rng({seed, 1});
@@ -59,10 +59,12 @@ TEST(RoundTripTest, AnyRowsLoadIntoAnyBox) {
     const Checkpoint checkpoint =
         Checkpoint::open(test::save_checkpoint(temp.path(), 1, tensors, num_ranks, seed));
     for (const auto& tensor : tensors) {
-      const Box box = random_box(tensor.shape, rng);
-      std::vector<std::byte> got(static_cast<size_t>(box.count() * dtype_bytes(tensor.dtype)));
-      checkpoint.read(*checkpoint.find(tensor.section, tensor.name), box, got);
-      ASSERT_EQ(got, test::cut(tensor, box)) << tensor.name << " " << box.to_string();
+      for (int round = 0; round < 8; ++round) {
+        const Box box = random_box(tensor.shape, rng);
+        std::vector<std::byte> got(static_cast<size_t>(box.count() * dtype_bytes(tensor.dtype)));
+        checkpoint.read(*checkpoint.find(tensor.section, tensor.name), box, got);
+        ASSERT_EQ(got, test::cut(tensor, box)) << tensor.name << " " << box.to_string();
+      }
     }
   }
 }

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "chiliad/base/error.h"
-#include "chiliad/index/index.h"
+#include "chiliad/index/detail/parse.h"
 #include "chiliad/io/file.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/index/example_shard.h"
@@ -51,8 +51,8 @@ class IndexFolderTest : public ::testing::Test {
   void put(const std::string& text) {
     put_bytes(folder_.path() / "manifest.json", std::as_bytes(std::span(text)));
   }
-  std::string read_complaint() {
-    return complaint<CorruptData>([&] { (void)read_manifest(folder_.path()); });
+  static std::string complaint_about(const std::string& text) {
+    return complaint<CorruptData>([&] { (void)detail::parse_manifest(text, "manifest.json"); });
   }
 
   test::TempDir folder_;
@@ -71,30 +71,26 @@ TEST_F(IndexFolderTest, FindsEveryFlippedBitButInTheRoot) {
     if (bit / 8 >= root_at && bit / 8 < root_end) continue;
     std::string damaged = text_;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
-    put(damaged);
-    ASSERT_NE(read_complaint(), "") << "bit " << bit << " of\n" << damaged;
+    ASSERT_NE(complaint_about(damaged), "") << "bit " << bit << " of\n" << damaged;
   }
 }
 
 TEST_F(IndexFolderTest, FindsEveryTruncation) {
   for (size_t size = 0; size < text_.size(); ++size) {
-    put(text_.substr(0, size));
-    ASSERT_NE(read_complaint(), "") << size << " bytes";
+    ASSERT_NE(complaint_about(text_.substr(0, size)), "") << size << " bytes";
   }
 }
 
 TEST_F(IndexFolderTest, LetsTheRootBeEdited) {
   std::string moved = text_;
   moved.replace(moved.find("/data/"), 6, "/mnt/");
-  put(moved);
-  EXPECT_EQ(read_manifest(folder_.path()).root, "/mnt/100%/\xE9");
+  EXPECT_EQ(detail::parse_manifest(moved, "manifest.json").root, "/mnt/100%/\xE9");
 }
 
 TEST_F(IndexFolderTest, NamesAnUnknownVersion) {
   std::string newer = text_;
   newer.replace(newer.find("\"version\": 1"), 12, "\"version\": 7");
-  put(newer);
-  EXPECT_THAT(read_complaint(), HasSubstr("version: expected 1, got 7"));
+  EXPECT_THAT(complaint_about(newer), HasSubstr("version: expected 1, got 7"));
 }
 
 TEST_F(IndexFolderTest, SaysHowToMakeAMissingIndex) {

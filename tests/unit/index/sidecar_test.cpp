@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "chiliad/base/error.h"
-#include "chiliad/index/index.h"
+#include "chiliad/index/detail/parse.h"
 #include "chiliad/io/file.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/index/example_shard.h"
@@ -15,13 +15,10 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-/// What read_sidecar says of `bytes`: the CorruptData message, or "" if it takes them.
-std::string complaint(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-  io::File file = io::File::create(path);
-  file.write(bytes);
-  file.close();
+/// What reading `bytes` says: the CorruptData message, or "" if it takes them.
+std::string complaint(std::span<const std::byte> bytes) {
   try {
-    (void)read_sidecar(path);
+    (void)detail::parse_sidecar(bytes, "x.chidx");
   } catch (const CorruptData& error) {
     return error.what();
   }
@@ -39,7 +36,7 @@ class SidecarTest : public ::testing::Test {
   std::string complaint_about(Shard shard) {
     shard.content = content_digest(shard);
     write_sidecar(path_, shard);
-    return complaint(path_, io::read_file(path_, 1 << 20));
+    return complaint(io::read_file(path_, 1 << 20));
   }
 
   test::TempDir folder_;
@@ -82,33 +79,31 @@ TEST_F(SidecarTest, FindsEveryFlippedBit) {
   for (size_t bit = 0; bit < bytes_.size() * 8; ++bit) {
     auto damaged = bytes_;
     damaged[bit / 8] ^= static_cast<std::byte>(1 << (bit % 8));
-    if (complaint(path_, damaged).empty()) unseen.push_back(bit);
+    if (complaint(damaged).empty()) unseen.push_back(bit);
   }
   EXPECT_TRUE(unseen.empty()) << unseen.size() << " flipped bits pass, the first is bit " << unseen.front();
 }
 
 TEST_F(SidecarTest, FindsEveryTruncation) {
   for (size_t size = 0; size < bytes_.size(); ++size) {
-    ASSERT_NE(complaint(path_, std::span(bytes_).first(size)), "")
-        << size << " of " << bytes_.size() << " bytes";
+    ASSERT_NE(complaint(std::span(bytes_).first(size)), "") << size << " of " << bytes_.size() << " bytes";
   }
 }
 
 TEST_F(SidecarTest, FindsExtraBytes) {
   bytes_.push_back(std::byte{0});
-  EXPECT_THAT(complaint(path_, bytes_), HasSubstr("header: file has"));
+  EXPECT_THAT(complaint(bytes_), HasSubstr("header: file has"));
 }
 
 TEST_F(SidecarTest, NamesFileAndSectionOfDamage) {
   const size_t last_key = bytes_.size() - 8;
   bytes_[last_key] ^= std::byte{1};
-  EXPECT_THAT(complaint(path_, bytes_),
-              AllOf(HasSubstr(path_.string()), HasSubstr("keys: checksum is wrong")));
+  EXPECT_THAT(complaint(bytes_), AllOf(HasSubstr("x.chidx"), HasSubstr("keys: checksum is wrong")));
 }
 
 TEST_F(SidecarTest, NamesAnUnknownVersion) {
   bytes_[8] = std::byte{9};
-  EXPECT_THAT(complaint(path_, bytes_), HasSubstr("format version 9, expected 1"));
+  EXPECT_THAT(complaint(bytes_), HasSubstr("format version 9, expected 1"));
 }
 
 TEST_F(SidecarTest, ChecksCountsAgainstTheFileBeforeAllocating) {
@@ -119,7 +114,7 @@ TEST_F(SidecarTest, ChecksCountsAgainstTheFileBeforeAllocating) {
   const size_t checksum_at = 88 + num_columns * 32;
   const uint64_t checksum = hash64(std::span<const std::byte>(bytes_).first(checksum_at));
   std::memcpy(bytes_.data() + checksum_at, &checksum, sizeof checksum);
-  EXPECT_THAT(complaint(path_, bytes_), HasSubstr("does not fit the file"));
+  EXPECT_THAT(complaint(bytes_), HasSubstr("does not fit the file"));
 }
 
 TEST_F(SidecarTest, RefusesPartsBeyondTheirFile) {
@@ -142,7 +137,7 @@ TEST_F(SidecarTest, RefusesRunsThatLeaveTheParts) {
   shard.content = content_digest(shard);
   shard.parts.pop_back();
   write_sidecar(path_, shard);
-  EXPECT_THAT(complaint(path_, io::read_file(path_, 1 << 20)), HasSubstr("samples.num_parts: row 2"));
+  EXPECT_THAT(complaint(io::read_file(path_, 1 << 20)), HasSubstr("samples.num_parts: row 2"));
 }
 
 TEST_F(SidecarTest, RefusesACaptionBeyondItsPart) {
@@ -167,7 +162,7 @@ TEST_F(SidecarTest, RefusesADigestThatIsNotOfTheColumns) {
   Shard shard = example_shard();
   shard.content.low ^= 1;
   write_sidecar(path_, shard);
-  EXPECT_THAT(complaint(path_, io::read_file(path_, 1 << 20)), HasSubstr("content digest"));
+  EXPECT_THAT(complaint(io::read_file(path_, 1 << 20)), HasSubstr("content digest"));
 }
 
 TEST(SidecarGoldenTest, ReadsVersionOne) {

@@ -88,6 +88,14 @@ TEST_F(PackTest, RanksOfTheStampsAreBalanced) {
   EXPECT_LE(report.balance_worst, 1.10);
 }
 
+TEST_F(PackTest, ManyRanksOfManyItemsAreBalanced) {
+  options_.batch = 256;
+  const Plan plan(index_, options_, 1, test::byte_tokens(index_));
+  const PlanReport report = make_report(plan, {}, 0, {8, 32, test::transformer_work()});
+  EXPECT_LE(report.balance_mean, 1.03);
+  EXPECT_LE(report.balance_worst, 1.10);
+}
+
 TEST_F(PackTest, KeepsMicroBatchesFew) {
   const PlanReport report = make_report(*plan_, {}, 0, {4, 32, test::transformer_work()});
   EXPECT_LE(report.micro_batches, 6.0);  // 9 buckets, 16 items a rank

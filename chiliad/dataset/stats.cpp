@@ -1,0 +1,113 @@
+#include "chiliad/dataset/stats.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "chiliad/image/image.h"
+
+namespace chiliad::dataset {
+namespace {
+
+using index::MediaType;
+
+constexpr std::array<std::pair<image::Flag, const char*>, 9> kFlagNames{
+    {{image::kProgressive, "progressive"},
+     {image::kInterlaced, "interlaced"},
+     {image::kAlpha, "alpha"},
+     {image::kPalette, "palette"},
+     {image::kGrey, "grey"},
+     {image::kCmyk, "cmyk"},
+     {image::kSixteenBit, "16-bit"},
+     {image::kAnimated, "animated"},
+     {image::kIccProfile, "icc profile"}}};
+
+const char* media_name(MediaType media) {
+  switch (media) {
+    case MediaType::kImage:
+      return "image";
+    case MediaType::kText:
+      return "text";
+    case MediaType::kTuxpaintText:
+      return "tuxpaint text";
+    case MediaType::kJson:
+      return "json";
+    case MediaType::kOther:
+      break;
+  }
+  return "other";
+}
+
+std::vector<Bin> make_bins(const std::vector<double>& borders) {
+  std::vector<Bin> bins;
+  for (size_t i = 0; i + 1 < borders.size(); ++i) bins.push_back({borders[i], borders[i + 1], 0});
+  return bins;
+}
+
+/// Values outside go to the first or last bin.
+void count_in(std::vector<Bin>& bins, double value) {
+  const auto above = std::find_if(bins.begin(), bins.end(), [&](const Bin& bin) { return value < bin.high; });
+  ++(above == bins.end() ? bins.back() : *above).count;
+}
+
+void count_image(Stats& stats, const index::Part& part) {
+  stats.image_bytes += static_cast<int64_t>(part.length);
+  for (const auto& [flag, name] : kFlagNames) {
+    if ((part.image_flags & flag) != 0) ++stats.images_by_flag[name];
+  }
+  if (part.width == 0 || part.height == 0) return;
+  const double width = part.width;
+  const double height = part.height;
+  count_in(stats.aspect_ratios, width / height);
+  count_in(stats.sizes, std::sqrt(width * height));
+}
+
+void count_parts(Stats& stats, const index::Shard& shard) {
+  for (const index::Part& part : shard.parts) {
+    ++stats.parts_by_media[media_name(part.media)];
+    stats.payload_bytes += static_cast<int64_t>(part.length);
+    if (part.media == MediaType::kImage) count_image(stats, part);
+    if (part.media == MediaType::kText || part.media == MediaType::kTuxpaintText) {
+      stats.text_bytes += static_cast<int64_t>(part.length);
+    }
+  }
+}
+
+/// Nearest-rank percentiles.
+void fill_percentiles(Stats& stats, std::vector<uint32_t> lengths) {
+  if (lengths.empty()) return;
+  std::sort(lengths.begin(), lengths.end());
+  for (size_t i = 0; i < Stats::kPercentiles.size(); ++i) {
+    const size_t rank = (lengths.size() * static_cast<size_t>(Stats::kPercentiles[i]) + 99) / 100;
+    stats.caption_bytes[i] = lengths[std::max<size_t>(rank, 1) - 1];
+  }
+}
+
+}  // namespace
+
+Stats compute_stats(const index::Index& index) {
+  Stats stats;
+  stats.num_samples = index.num_samples();
+  stats.num_bad = index.manifest().num_bad;
+  stats.num_shards = static_cast<int64_t>(index.shards().size());
+  stats.aspect_ratios = make_bins({0, 0.25, 0.5, 2.0 / 3, 0.8, 1.25, 1.5, 2, 4, 1e9});
+  stats.sizes = make_bins({0, 32, 64, 128, 256, 512, 1024, 2048, 4096, 1e9});
+  std::vector<uint32_t> lengths;
+  for (const index::Shard& shard : index.shards()) {
+    stats.num_blocks += static_cast<int64_t>(shard.blocks.size());
+    count_parts(stats, shard);
+    for (const index::Sample& sample : shard.samples) {
+      if ((sample.flags & index::kBadImage) != 0) ++stats.num_bad_images;
+      if ((sample.flags & index::kNoCaption) != 0) ++stats.num_no_caption;
+    }
+    for (const index::Caption& caption : shard.captions) {
+      ++stats.captions_by_language[index::language_name(caption.language)];
+      lengths.push_back(caption.length);
+    }
+  }
+  fill_percentiles(stats, std::move(lengths));
+  return stats;
+}
+
+}  // namespace chiliad::dataset

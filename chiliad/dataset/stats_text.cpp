@@ -1,0 +1,97 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "chiliad/base/units.h"
+#include "chiliad/dataset/stats.h"
+
+namespace chiliad::dataset {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json bins_json(const std::vector<Bin>& bins) {
+  Json array = Json::array();
+  for (const Bin& bin : bins) array.push_back({{"low", bin.low}, {"high", bin.high}, {"count", bin.count}});
+  return array;
+}
+
+constexpr size_t kBarWidth = 40;
+
+void add_bars(std::string& text, const std::string& title, const std::vector<Bin>& bins) {
+  int64_t most = 1;
+  for (const Bin& bin : bins) most = std::max(most, bin.count);
+  text += title + "\n";
+  for (const Bin& bin : bins) {
+    if (bin.count == 0) continue;
+    const auto width =
+        static_cast<size_t>(static_cast<double>(bin.count) / static_cast<double>(most) * kBarWidth);
+    const bool open = &bin == &bins.back();
+    const std::string range =
+        open ? fmt::format("{:.4g} and up", bin.low) : fmt::format("{:.4g} to {:.4g}", bin.low, bin.high);
+    text +=
+        fmt::format("  {:<16} {:>10}  {}\n", range, bin.count, std::string(std::max<size_t>(width, 1), '#'));
+  }
+}
+
+/// The most frequent first.
+void add_counts(std::string& text, const std::string& title, const std::map<std::string, int64_t>& counts) {
+  constexpr size_t kShown = 12;
+  std::vector<std::pair<std::string, int64_t>> sorted(counts.begin(), counts.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  text += title + "\n";
+  for (size_t i = 0; i < std::min(kShown, sorted.size()); ++i) {
+    text += fmt::format("  {:<16} {:>10}\n", sorted[i].first.empty() ? "unknown" : sorted[i].first,
+                        sorted[i].second);
+  }
+  if (sorted.size() > kShown) text += fmt::format("  and {} more\n", sorted.size() - kShown);
+}
+
+}  // namespace
+
+std::string to_json(const Stats& stats) {
+  Json percentiles = Json::object();
+  for (size_t i = 0; i < Stats::kPercentiles.size(); ++i) {
+    percentiles[fmt::format("p{}", Stats::kPercentiles[i])] = stats.caption_bytes[i];
+  }
+  const Json json{{"num_samples", stats.num_samples},
+                  {"num_bad", stats.num_bad},
+                  {"num_bad_images", stats.num_bad_images},
+                  {"num_no_caption", stats.num_no_caption},
+                  {"num_shards", stats.num_shards},
+                  {"num_blocks", stats.num_blocks},
+                  {"payload_bytes", stats.payload_bytes},
+                  {"image_bytes", stats.image_bytes},
+                  {"text_bytes", stats.text_bytes},
+                  {"captions_by_language", stats.captions_by_language},
+                  {"images_by_flag", stats.images_by_flag},
+                  {"parts_by_media", stats.parts_by_media},
+                  {"aspect_ratios", bins_json(stats.aspect_ratios)},
+                  {"sizes", bins_json(stats.sizes)},
+                  {"caption_bytes", percentiles}};
+  return json.dump(1);
+}
+
+std::string to_table(const Stats& stats) {
+  std::string text =
+      fmt::format("{} samples in {} shards and {} blocks, {} ({} pictures, {} text)\n", stats.num_samples,
+                  stats.num_shards, stats.num_blocks, format_bytes(stats.payload_bytes),
+                  format_bytes(stats.image_bytes), format_bytes(stats.text_bytes));
+  text +=
+      fmt::format("{} reported in bad.jsonl: {} pictures that cannot be used, {} samples without caption\n",
+                  stats.num_bad, stats.num_bad_images, stats.num_no_caption);
+  add_bars(text, "width / height", stats.aspect_ratios);
+  add_bars(text, "sqrt(width * height), pixels", stats.sizes);
+  add_counts(text, "captions by language", stats.captions_by_language);
+  add_counts(text, "pictures by property", stats.images_by_flag);
+  add_counts(text, "parts", stats.parts_by_media);
+  text += "caption length, bytes\n ";
+  for (size_t i = 0; i < Stats::kPercentiles.size(); ++i) {
+    text += fmt::format(" {}%: {} ", Stats::kPercentiles[i], stats.caption_bytes[i]);
+  }
+  return text + "\n";
+}
+
+}  // namespace chiliad::dataset
