@@ -39,7 +39,7 @@ void print_report(const dataset::IndexReport& report, const Arguments& arguments
     fmt::print("{}\n", page.dump());
     return;
   }
-  fmt::print("{}: {} samples ({} unusable) in {} shards, layout {}, {} read in {}\n", arguments.out,
+  fmt::print("{}: {} samples ({} with findings) in {} shards, layout {}, {} read in {}\n", arguments.out,
              manifest.num_samples, manifest.num_bad, manifest.shards.size(), manifest.layout,
              format_bytes(report.bytes_read), format_seconds(seconds));
   if (report.bad.empty()) return;

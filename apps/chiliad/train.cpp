@@ -103,7 +103,6 @@ int run(const Arguments& arguments) {
                  .json_path = (options.run_dir / "log.jsonl").string()});
   const auto report = supervise::run_job(options, clock);
   if (!report.message.empty()) {
-    log_error("{}", report.message);
     fmt::print(stderr, "error: {}{}\n", report.message,
                report.incident.empty() ? "" : " (see " + report.incident + ")");
   }

@@ -74,6 +74,7 @@ class FakeWorker {
       const bool last = step == file_.run.steps;
       const bool due = file_.checkpoint.every > 0 && step % file_.checkpoint.every == 0;
       take_frames(Nanoseconds(0));
+      stopped_ = stop_asked_ && step > plan_.step;  // real workers agree on the step by a collective
       if (last || due || stopped_) snapshot(step);
     }
     channel_.send(ipc::FrameType::kFinished,
@@ -118,7 +119,7 @@ class FakeWorker {
     }
     if (plan_.what == "term") {
       if (mine) ::kill(::getppid(), SIGTERM);
-      while (!stopped_) take_frames(std::chrono::seconds(1));
+      while (!stop_asked_) take_frames(std::chrono::seconds(1));
     }
   }
 
@@ -156,7 +157,7 @@ class FakeWorker {
 
   void take_frames(Nanoseconds deadline) {
     while (auto frame = channel_.receive(deadline)) {
-      if (frame->type == ipc::FrameType::kStop) stopped_ = true;
+      if (frame->type == ipc::FrameType::kStop) stop_asked_ = true;
       if (frame->type == ipc::FrameType::kSlotFree) {
         free_[nlohmann::json::parse(frame->body).at("slot").get<size_t>()] = true;
       }
@@ -174,6 +175,7 @@ class FakeWorker {
   std::vector<float> values_;
   checkpoint::SnapshotRing ring_;
   std::vector<bool> free_ = std::vector<bool>(kNumSlots, true);
+  bool stop_asked_ = false;
   bool stopped_ = false;
 };
 
