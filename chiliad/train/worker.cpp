@@ -27,6 +27,7 @@ using Json = nlohmann::json;
 
 constexpr int kSlots = 2;
 constexpr int64_t kStateRoom = 4 << 20;
+constexpr int64_t kSmallMessages = 8 << 20;
 constexpr int64_t kMaxJournalBytes = 256 << 20;
 
 ipc::Phase phase_of(schedule::Op op) {
@@ -126,7 +127,11 @@ class WorkerRun {
 
  private:
   void connect() {
-    comm::GlooOptions options;
+    comm::ConnectOptions options;
+    const auto& transport = run_file_.parallel.transport;
+    if (transport == "gloo") options.transport = comm::Transport::kGloo;
+    if (transport == "shm") options.transport = comm::Transport::kSharedMemory;
+    options.shared_bytes = kSmallMessages + 4 * spec::make_layer_table(run_file_.model).num_params();
     options.rank = arguments_.rank;
     options.size = arguments_.world;
     options.port = arguments_.port;

@@ -17,6 +17,8 @@ Section parallel_section() {
               {"nproc", at<&O::nproc>, WholeRule{1, 65536}, kFree, "data-parallel ranks"},
               {"threads", at<&O::threads>, WholeRule{1, 1024}, kFree,
                "threads inside an operator, for each rank; changes the rounding of sums"},
+              {"transport", at<&O::transport>, ChoiceRule{{"auto", "shm", "gloo"}}, kFree,
+               "how ranks reach each other: shared memory on one machine, TCP, or what fits"},
               {"timeout_s", at<&O::timeout_s>, NumberRule{0.0, 86400.0, true, false}, kFree,
                "deadline of every collective, seconds"},
           }};
