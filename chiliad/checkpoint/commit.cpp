@@ -1,6 +1,7 @@
 #include "chiliad/checkpoint/commit.h"
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include <cerrno>
 #include <cstring>

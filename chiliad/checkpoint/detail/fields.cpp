@@ -1,6 +1,7 @@
 #include "chiliad/checkpoint/detail/fields.h"
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <vector>

@@ -1,6 +1,7 @@
 #include "chiliad/checkpoint/detail/part_file.h"
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <numeric>
