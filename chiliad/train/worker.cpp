@@ -16,6 +16,7 @@
 #include "chiliad/ipc/child_process.h"
 #include "chiliad/ipc/progress_page.h"
 #include "chiliad/observe/metrics.h"
+#include "chiliad/train/injected_delay.h"
 #include "chiliad/train/parent_link.h"
 #include "chiliad/train/snapshotter.h"
 #include "chiliad/train/trainer.h"
@@ -178,6 +179,7 @@ class WorkerRun {
         maybe_kill(arguments_.rank, step, phase_of(i.op));
       });
       stopped = report.agreement.stop;
+      send_ledger(report);
       if (!report.amendments.empty()) record(report.amendments);
       if (due(report.step + 1, stopped)) {
         last_snapshot = report.step + 1;
@@ -201,6 +203,7 @@ class WorkerRun {
   void snapshot() {
     const observe::TimeAccount::Scope scope(trainer_->account(), observe::Row::kCheckpoint);
     page_.set(trainer_->next_step(), ipc::Phase::kCheckpoint, -1, -1);
+    injected_delay(observe::Row::kCheckpoint);
     maybe_kill(arguments_.rank, trainer_->next_step(), ipc::Phase::kCheckpoint);
     const auto deadline = std::chrono::duration<double>(run_file_.checkpoint.timeout_s);
     // A slot is awaited by all ranks alike: a rank that skipped alone would leave a checkpoint without its part.
@@ -223,6 +226,12 @@ class WorkerRun {
     stepplan::Journal fresh;
     for (const auto& amendment : amendments) fresh.add(amendment);
     link_.make_durable(fresh.to_jsonl(), std::chrono::seconds(60));
+  }
+
+  /// Before the snapshot of the same step, so that no committed checkpoint lacks a line.
+  void send_ledger(const StepReport& report) {
+    if (arguments_.rank != 0 || !run_file_.observe.ledger) return;
+    link_.send(ipc::FrameType::kLedger, Json{{"step", report.step}, {"items", report.items.hex()}}.dump());
   }
 
   void finish_step(StepReport report) {
