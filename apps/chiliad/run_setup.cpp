@@ -55,7 +55,7 @@ stepplan::PackOptions pack_options(const spec::RunFile& file, int num_ranks) {
   stepplan::PackOptions options;
   options.num_ranks = num_ranks;
   options.max_items = file.data.micro_batch_items;
-  options.work = stepplan::make_work_model(file.model, spec::Rates());
+  options.work = stepplan::make_work_model(file.model, spec::rates_of(file.parallel));
   return options;
 }
 

@@ -139,6 +139,16 @@ class WorkerRun {
     options.listen_fd = arguments_.listen;
     options.timeout = std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(run_file_.parallel.timeout_s));
     group_ = comm::connect(options);
+    mark_startup();
+  }
+
+  /// For bench/startup: the moment, on the machine's steady clock, when the first collective was done.
+  void mark_startup() {
+    const char* path = std::getenv("CHILIAD_STARTUP_MARK");
+    if (path == nullptr) return;
+    static_cast<void>(comm::sum_over_ranks(*group_, std::vector<double>{1.0}));
+    if (arguments_.rank != 0) return;
+    io::write_atomic(path, std::to_string(clock_.now().count()));
   }
 
   void build() {
@@ -151,6 +161,7 @@ class WorkerRun {
     setup.clock = &clock_;
     setup.resume = resume_.has_value() ? &*resume_ : nullptr;
     setup.journal = read_journal(arguments_.journal);
+    setup.rates = spec::rates_of(run_file_.parallel);
     trainer_ = std::make_unique<Trainer>(std::move(setup));
     resume_.reset();
     const auto boxes = trainer_->owned_boxes();
