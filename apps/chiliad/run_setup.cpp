@@ -10,6 +10,7 @@
 #include "chiliad/base/clock.h"
 #include "chiliad/dataset/build_index.h"
 #include "chiliad/observe/terminal_progress.h"
+#include "chiliad/stepplan/work_model.h"
 #include "chiliad/text/byte_tokenizer.h"
 
 namespace chiliad::cli {
@@ -54,14 +55,7 @@ stepplan::PackOptions pack_options(const spec::RunFile& file, int num_ranks) {
   stepplan::PackOptions options;
   options.num_ranks = num_ranks;
   options.max_items = file.data.micro_batch_items;
-  const double patch = static_cast<double>(file.model.patch);
-  const double width = static_cast<double>(file.model.width);
-  options.work = [patch, width](stepplan::Bucket bucket, int64_t num_items, int64_t max_tokens) {
-    const double patches = bucket.width * bucket.height / (patch * patch);
-    const double length = patches + static_cast<double>(max_tokens);
-    // Linear layers and attention of one block, in units that cancel out of max / mean.
-    return static_cast<double>(num_items) * length * (12.0 * width + length) * 1e-9;
-  };
+  options.work = stepplan::make_work_model(file.model, spec::rates_of(file.parallel));
   return options;
 }
 

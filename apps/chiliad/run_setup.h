@@ -29,7 +29,7 @@ struct RunArguments {
 /// Token counts from the index's columns; `index` outlives it.
 [[nodiscard]] stepplan::TokenCount token_counts(const index::Index& index, int64_t max_tokens);
 
-/// How the run's layout cuts a step; work is counted in pixels and tokens, for nothing was measured here.
+/// How the run's layout cuts a step, as the workers cut it.
 [[nodiscard]] stepplan::PackOptions pack_options(const spec::RunFile& file, int num_ranks);
 
 }  // namespace chiliad::cli

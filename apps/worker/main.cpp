@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   chiliad::worker::add_train(app, code);
   chiliad::worker::add_generate(app, code);
   chiliad::worker::add_eval(app, code);
+  chiliad::worker::add_probe(app, code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -9,5 +9,6 @@ namespace chiliad::worker {
 void add_train(CLI::App& app, int& code);
 void add_generate(CLI::App& app, int& code);
 void add_eval(CLI::App& app, int& code);
+void add_probe(CLI::App& app, int& code);
 
 }  // namespace chiliad::worker

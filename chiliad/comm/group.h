@@ -27,7 +27,7 @@ class Work {
 };
 
 /// Ranks that communicate. Every rank makes the same calls in the same order, from one thread. Calls return at once; the
-/// group runs them in order. Backends: gloo/ (processes), solo/ (one rank), both under tests/contract/group.
+/// group runs them in order. Backends: gloo/ (TCP), shm/ (one machine), solo/ (one rank), all under tests/contract/group.
 class Group {
  public:
   virtual ~Group() = default;
@@ -47,7 +47,12 @@ class Group {
   virtual void close() = 0;
 };
 
-struct GlooOptions {
+/// How ranks reach each other.
+enum class Transport { kAuto, kGloo, kSharedMemory };
+
+struct ConnectOptions {
+  Transport transport = Transport::kAuto;  ///< auto: shared memory where all ranks are on this machine, else gloo
+  int64_t shared_bytes = 64 << 20;         ///< room of a rank in shared memory: what it has in flight at most
   int rank = 0;
   int size = 1;
   std::string host = "127.0.0.1";
@@ -56,8 +61,9 @@ struct GlooOptions {
   Nanoseconds timeout = std::chrono::seconds(60);
 };
 
-/// A group of processes over TCP (ProcessGroupGloo of libtorch_cpu), or the solo group where size is 1.
-[[nodiscard]] std::unique_ptr<Group> connect(const GlooOptions& options);
+/// Joins the group: the solo group where size is 1, else over shared memory or TCP (ProcessGroupGloo of libtorch_cpu).
+/// Ranks meet at a store on host:port that rank 0 serves. Throws PeerLost after the deadline.
+[[nodiscard]] std::unique_ptr<Group> connect(const ConnectOptions& options);
 [[nodiscard]] std::unique_ptr<Group> make_solo_group();
 
 /// Sums of `values` over all ranks, added in rank order: the same bits everywhere.

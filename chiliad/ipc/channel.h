@@ -23,6 +23,7 @@ enum class FrameType : uint32_t {
   kFinished = 6,      ///< worker -> parent: {"step", "reason"}; the worker exits 0 next
   kError = 7,         ///< worker -> parent: {"kind", "place", "message", "step"}; the worker exits next
   kLog = 8,           ///< worker -> parent: {"level", "line"}
+  kLedger = 9,        ///< worker -> parent: one line for ledger.jsonl
   kJournalDone = 16,  ///< parent -> worker
   kStop = 17,         ///< parent -> worker: save at the next step border and leave
   kSlotFree = 18,     ///< parent -> worker: {"slot", "step", "committed"}: may be written again

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "chiliad/spec/layer_table.h"
+#include "chiliad/spec/options/parallel.h"
 
 namespace chiliad::spec {
 
@@ -17,5 +18,9 @@ struct Rates {
            work.elementwise / elementwise_per_s + work.launches / launches_per_s;
   }
 };
+
+[[nodiscard]] inline Rates rates_of(const ParallelOptions& options) {
+  return {options.rate_linear, options.rate_attention, options.rate_elementwise, options.rate_launch};
+}
 
 }  // namespace chiliad::spec

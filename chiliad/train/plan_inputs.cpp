@@ -6,15 +6,6 @@
 
 namespace chiliad::train {
 
-stepplan::WorkModel make_work_model(const spec::ModelOptions& model, const spec::Rates& rates) {
-  const spec::LayerTable table = spec::make_layer_table(model);
-  const int64_t patch = model.patch;
-  return [table, patch, rates](stepplan::Bucket bucket, int64_t num_items, int64_t max_tokens) {
-    if (num_items == 0) return 0.0;
-    return rates.seconds(table.step_work({num_items, (bucket.width / patch) * (bucket.height / patch), max_tokens}));
-  };
-}
-
 stepplan::TokenCount make_token_count(const index::Index& index, int64_t max_tokens) {
   const Digest tokenizer = text::ByteTokenizer(max_tokens).digest();
   auto columns = std::make_shared<std::vector<index::TokenColumn>>();  // shared by the copies of the function

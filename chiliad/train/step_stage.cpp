@@ -65,7 +65,6 @@ void StepStage::begin(loader::RankStep step, double lr, int64_t update, double f
   agreement_ = {};
   slots_.clear();
   slots_.resize(step_.slots.size());
-  for (auto& shard : shards_) shard->zero_gradients();
 }
 
 bool StepStage::is_empty(int32_t slot) const { return step_.slots[static_cast<size_t>(slot)].items.empty(); }
@@ -192,8 +191,9 @@ void StepStage::compare_digests(std::span<const double> all, size_t stride) cons
 }
 
 void StepStage::optimize(int32_t layer) {
-  if (!updates_) return;
   auto& shard = *shards_[static_cast<size_t>(layer)];
+  shard.zero_gradients();  // reduced by now; ready for the next step
+  if (!updates_) return;
   ops::AdamWStep options;
   options.lr = lr_;
   options.beta1 = run_.optimizer.beta1;

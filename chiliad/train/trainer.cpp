@@ -8,10 +8,11 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/log.h"
+#include "chiliad/image/color.h"
 #include "chiliad/model/build_model.h"
 #include "chiliad/optim/learning_rate.h"
+#include "chiliad/stepplan/work_model.h"
 #include "chiliad/train/injected_delay.h"
-#include "chiliad/image/color.h"
 
 namespace chiliad::train {
 namespace {
@@ -107,11 +108,12 @@ void Trainer::load_checkpoint() {
     }
   }
   const auto state = nlohmann::json::parse(ckpt.state());
-  next_step_ = state.at("step").get<int64_t>();
   num_updates_ = state.at("updates").get<int64_t>();
   items_seen_ = state.at("items_seen").get<int64_t>();
   bad_seen_ = state.at("bad_seen").get<int64_t>();
-  plan_->check_resumable(stepplan::Cursor::from_json(state.at("cursor").dump()));
+  const auto cursor = stepplan::Cursor::from_json(state.at("cursor").dump());
+  plan_->check_resumable(cursor);
+  next_step_ = cursor.next_step;
   const auto saved = stepplan::Journal::from_jsonl(state.at("journal").get<std::string>());
   stepplan::Journal journal = saved;
   for (const auto& amendment : setup_.journal.amendments()) journal.add(amendment);
@@ -124,7 +126,7 @@ void Trainer::start_loader() {
   options.rank = setup_.group->rank();
   options.pack.num_ranks = setup_.group->size();
   options.pack.max_items = run.data.micro_batch_items;
-  options.pack.work = make_work_model(run.model, setup_.rates);
+  options.pack.work = stepplan::make_work_model(run.model, setup_.rates);
   options.num_threads = static_cast<int>(run.data.loader_threads);
   options.prefetch_steps = run.data.prefetch_steps;
   options.prefetch_bytes = run.data.prefetch_bytes;
@@ -181,10 +183,14 @@ std::vector<stepplan::Amendment> Trainer::agree_on_verdicts(const loader::RankSt
   std::vector<stepplan::Amendment> fresh;
   for (const auto& text : comm::gather_texts(*setup_.group, verdicts_to_json(step).dump())) {
     for (const auto& entry : nlohmann::json::parse(text)) {
+      const auto sample = entry.at("sample").get<int64_t>();
+      // Loaded ahead, before the sample was agreed to be bad: nothing new.
+      if (setup_.journal.weight(sample, step.step) == 0.0F) continue;
       // From the step after: a replay of this step finds the item bad again by itself, with the same rounding.
-      fresh.push_back({step.step + 1, entry.at("sample").get<int64_t>(), entry.at("reason").get<std::string>()});
+      fresh.push_back({step.step + 1, sample, entry.at("reason").get<std::string>()});
     }
   }
+  if (fresh.empty()) return fresh;
   std::sort(fresh.begin(), fresh.end(), [](const auto& a, const auto& b) { return a.sample < b.sample; });
   for (const auto& amendment : fresh) setup_.journal.add(amendment);
   bad_seen_ += static_cast<int64_t>(fresh.size());

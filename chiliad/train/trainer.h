@@ -99,9 +99,6 @@ class Trainer {
   int64_t skipped_in_a_row_ = 0;
 };
 
-/// Work model of a layout: predicted seconds of forward + backward of a micro-batch.
-[[nodiscard]] stepplan::WorkModel make_work_model(const spec::ModelOptions& model, const spec::Rates& rates);
-
 /// Token counts from the derived columns of `index` (made by dataset::build_token_columns).
 [[nodiscard]] stepplan::TokenCount make_token_count(const index::Index& index, int64_t max_tokens);
 

@@ -16,6 +16,7 @@
 #include "chiliad/ipc/child_process.h"
 #include "chiliad/ipc/progress_page.h"
 #include "chiliad/observe/metrics.h"
+#include "chiliad/train/injected_delay.h"
 #include "chiliad/train/parent_link.h"
 #include "chiliad/train/snapshotter.h"
 #include "chiliad/train/trainer.h"
@@ -27,6 +28,7 @@ using Json = nlohmann::json;
 
 constexpr int kSlots = 2;
 constexpr int64_t kStateRoom = 4 << 20;
+constexpr int64_t kSmallMessages = 8 << 20;
 constexpr int64_t kMaxJournalBytes = 256 << 20;
 
 ipc::Phase phase_of(schedule::Op op) {
@@ -126,13 +128,27 @@ class WorkerRun {
 
  private:
   void connect() {
-    comm::GlooOptions options;
+    comm::ConnectOptions options;
+    const auto& transport = run_file_.parallel.transport;
+    if (transport == "gloo") options.transport = comm::Transport::kGloo;
+    if (transport == "shm") options.transport = comm::Transport::kSharedMemory;
+    options.shared_bytes = kSmallMessages + 4 * spec::make_layer_table(run_file_.model).num_params();
     options.rank = arguments_.rank;
     options.size = arguments_.world;
     options.port = arguments_.port;
     options.listen_fd = arguments_.listen;
     options.timeout = std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(run_file_.parallel.timeout_s));
     group_ = comm::connect(options);
+    mark_startup();
+  }
+
+  /// For bench/startup: the moment, on the machine's steady clock, when the first collective was done.
+  void mark_startup() {
+    const char* path = std::getenv("CHILIAD_STARTUP_MARK");
+    if (path == nullptr) return;
+    static_cast<void>(comm::sum_over_ranks(*group_, std::vector<double>{1.0}));
+    if (arguments_.rank != 0) return;
+    io::write_atomic(path, std::to_string(clock_.now().count()));
   }
 
   void build() {
@@ -145,6 +161,7 @@ class WorkerRun {
     setup.clock = &clock_;
     setup.resume = resume_.has_value() ? &*resume_ : nullptr;
     setup.journal = read_journal(arguments_.journal);
+    setup.rates = spec::rates_of(run_file_.parallel);
     trainer_ = std::make_unique<Trainer>(std::move(setup));
     resume_.reset();
     const auto boxes = trainer_->owned_boxes();
@@ -173,6 +190,7 @@ class WorkerRun {
         maybe_kill(arguments_.rank, step, phase_of(i.op));
       });
       stopped = report.agreement.stop;
+      send_ledger(report);
       if (!report.amendments.empty()) record(report.amendments);
       if (due(report.step + 1, stopped)) {
         last_snapshot = report.step + 1;
@@ -196,6 +214,7 @@ class WorkerRun {
   void snapshot() {
     const observe::TimeAccount::Scope scope(trainer_->account(), observe::Row::kCheckpoint);
     page_.set(trainer_->next_step(), ipc::Phase::kCheckpoint, -1, -1);
+    injected_delay(observe::Row::kCheckpoint);
     maybe_kill(arguments_.rank, trainer_->next_step(), ipc::Phase::kCheckpoint);
     const auto deadline = std::chrono::duration<double>(run_file_.checkpoint.timeout_s);
     // A slot is awaited by all ranks alike: a rank that skipped alone would leave a checkpoint without its part.
@@ -218,6 +237,12 @@ class WorkerRun {
     stepplan::Journal fresh;
     for (const auto& amendment : amendments) fresh.add(amendment);
     link_.make_durable(fresh.to_jsonl(), std::chrono::seconds(60));
+  }
+
+  /// Before the snapshot of the same step, so that no committed checkpoint lacks a line.
+  void send_ledger(const StepReport& report) {
+    if (arguments_.rank != 0 || !run_file_.observe.ledger) return;
+    link_.send(ipc::FrameType::kLedger, Json{{"step", report.step}, {"items", report.items.hex()}}.dump());
   }
 
   void finish_step(StepReport report) {

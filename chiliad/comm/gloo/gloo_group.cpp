@@ -2,12 +2,12 @@
 #include <gloo/config.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include <exception>
 #include <utility>
 
 #include "chiliad/base/error.h"
+#include "chiliad/comm/gloo/gloo_group.h"
 #include "chiliad/comm/group.h"
 
 namespace chiliad::comm {
@@ -44,26 +44,14 @@ std::vector<int64_t> to_vector(std::span<const int64_t> counts) { return {counts
 
 class GlooGroup final : public Group {
  public:
-  explicit GlooGroup(const GlooOptions& options) : rank_(options.rank), size_(options.size) {
-    const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(options.timeout);
-    try {
-      c10d::TCPStoreOptions store_options;
-      store_options.port = static_cast<uint16_t>(options.port);
-      store_options.isServer = options.rank == 0;
-      store_options.numWorkers = static_cast<size_t>(options.size);
-      store_options.waitWorkers = false;
-      store_options.timeout = timeout;
-      if (options.rank == 0 && options.listen_fd >= 0) store_options.masterListenFd = options.listen_fd;
-      store_ = c10::make_intrusive<c10d::TCPStore>(options.host, store_options);
-      auto gloo_options = c10d::ProcessGroupGloo::Options::create();
-      gloo_options->timeout = timeout;
-      gloo_options->threads = 1;  // in order
-      gloo_options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(options.host));
-      group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(c10::make_intrusive<c10d::PrefixStore>("dp", store_),
-                                                           options.rank, options.size, gloo_options);
-    } catch (const std::exception& error) {
-      peer_lost("connecting", rank_, error);
-    }
+  GlooGroup(c10::intrusive_ptr<c10d::Store> store, const ConnectOptions& options)
+      : rank_(options.rank), size_(options.size), store_(std::move(store)) {
+    auto gloo_options = c10d::ProcessGroupGloo::Options::create();
+    gloo_options->timeout = std::chrono::duration_cast<std::chrono::milliseconds>(options.timeout);
+    gloo_options->threads = 1;  // in order
+    gloo_options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(options.host));
+    group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(c10::make_intrusive<c10d::PrefixStore>("dp", store_), options.rank,
+                                                         options.size, gloo_options);
   }
 
   [[nodiscard]] int rank() const override { return rank_; }
@@ -125,9 +113,12 @@ class GlooGroup final : public Group {
 
 }  // namespace
 
-std::unique_ptr<Group> connect(const GlooOptions& options) {
-  if (options.size == 1) return make_solo_group();
-  return std::make_unique<GlooGroup>(options);
+std::unique_ptr<Group> make_gloo_group(c10::intrusive_ptr<c10d::Store> store, const ConnectOptions& options) {
+  try {
+    return std::make_unique<GlooGroup>(std::move(store), options);
+  } catch (const std::exception& error) {
+    peer_lost("connecting", options.rank, error);
+  }
 }
 
 }  // namespace chiliad::comm

@@ -17,8 +17,17 @@ Section parallel_section() {
               {"nproc", at<&O::nproc>, WholeRule{1, 65536}, kFree, "data-parallel ranks"},
               {"threads", at<&O::threads>, WholeRule{1, 1024}, kFree,
                "threads inside an operator, for each rank; changes the rounding of sums"},
+              {"transport", at<&O::transport>, ChoiceRule{{"auto", "shm", "gloo"}}, kFree,
+               "how ranks reach each other: shared memory on one machine, TCP, or what fits"},
               {"timeout_s", at<&O::timeout_s>, NumberRule{0.0, 86400.0, true, false}, kFree,
                "deadline of every collective, seconds"},
+              {"rate_linear", at<&O::rate_linear>, NumberRule{1e3, 1e18}, kFree,
+               "FLOP/s of products with weights; rates decide packing alone, `chiliad probe` measures them"},
+              {"rate_attention", at<&O::rate_attention>, NumberRule{1e3, 1e18}, kFree,
+               "FLOP/s of products between activations"},
+              {"rate_elementwise", at<&O::rate_elementwise>, NumberRule{1e3, 1e18}, kFree,
+               "activation values/s of everything else"},
+              {"rate_launch", at<&O::rate_launch>, NumberRule{1.0, 1e12}, kFree, "operators started/s"},
           }};
 }
 

@@ -17,7 +17,7 @@ Section supervise_section() {
               {"hang_timeout_s", at<&O::hang_timeout_s>, NumberRule{0.0, 86400.0, true, false}, kFree,
                "the job ends, naming the stuck rank, after so long without progress, seconds"},
               {"exit_grace_s", at<&O::exit_grace_s>, NumberRule{0.0, 3600.0, false, false}, kFree,
-               "from SIGTERM to SIGKILL, seconds"},
+               "from the first failure of a worker to the kill of the others, seconds"},
           }};
 }
 

@@ -22,6 +22,7 @@ MachineOptions machine_options(const spec::RunFile& file) {
   MachineOptions options;
   options.num_ranks = static_cast<int>(file.parallel.nproc);
   options.hang_timeout = seconds(file.supervise.hang_timeout_s);
+  options.peer_grace = seconds(file.supervise.exit_grace_s);
   options.checkpoint_timeout = seconds(file.checkpoint.timeout_s);
   return options;
 }

@@ -141,6 +141,8 @@ void JobLoop::on_frame(int rank, ipc::Frame frame) {
       return on_ring(rank, std::move(frame));
     case ipc::FrameType::kMetrics:
       return on_metrics(frame.body);
+    case ipc::FrameType::kLedger:
+      return on_ledger(frame.body);
     case ipc::FrameType::kSnapshot: {
       const auto snapshot = read_snapshot_frame(frame.body);
       const auto& ring = rings_[static_cast<size_t>(rank)];
@@ -192,6 +194,11 @@ void JobLoop::on_metrics(const std::string& body) {
     if (waited >= 0.05) progress_detail_ += fmt::format(", {:.0f}% waiting for data", 100.0 * waited);
   }
   if (progress_.has_value()) progress_->update(last_step_, options_.num_steps, progress_detail_);
+}
+
+void JobLoop::on_ledger(const std::string& body) {
+  if (!ledger_.has_value()) ledger_.emplace(directory_.ledger());
+  ledger_->append(body);
 }
 
 void JobLoop::on_journal(int rank, const std::string& body) {

@@ -57,6 +57,7 @@ class JobLoop {
   void on_frame(int rank, ipc::Frame frame);
   void on_ring(int rank, ipc::Frame frame);
   void on_metrics(const std::string& body);
+  void on_ledger(const std::string& body);
   void on_journal(int rank, const std::string& body);
   void carry_out(const JobMachine::Actions& actions);
   void persist(const SnapshotSet& snapshot);
@@ -75,6 +76,7 @@ class JobLoop {
   std::vector<bool> open_;  // [rank]: its channel can still say something
   std::vector<bool> exited_;
   observe::JsonlWriter metrics_;
+  std::optional<observe::JsonlWriter> ledger_;  // opened by its first line
   std::optional<observe::TerminalProgress> progress_;
   std::string progress_detail_;
   int64_t last_step_ = 0;

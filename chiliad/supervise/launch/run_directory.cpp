@@ -37,8 +37,8 @@ fs::path free_name(const fs::path& wanted) {
 }
 
 void set_aside(const RunDirectory& directory) {
-  const std::array<fs::path, 4> of_run{directory.checkpoints(), directory.journal(), directory.metrics(),
-                                       directory.run_file()};
+  const std::array<fs::path, 5> of_run{directory.checkpoints(), directory.journal(), directory.metrics(),
+                                       directory.ledger(), directory.run_file()};
   const fs::path target = free_name(directory.path() / "set-aside");
   for (const auto& path : of_run) {
     if (!fs::exists(path)) continue;
@@ -130,7 +130,9 @@ void prepare_journal(const RunDirectory& directory, const StartPoint& start, con
       try {
         const auto text = io::read_text(directory.run_file(), kMaxRunFileBytes);
         const auto earlier = spec::parse_run_file(text, directory.run_file().string(), file.run.name, {});
-        same_content = spec::content_digest(earlier) == spec::content_digest(file);
+        // Amendments name samples by their number in the index.
+        same_content = earlier.data.index == file.data.index &&
+                       spec::content_digest(earlier) == spec::content_digest(file);
       } catch (const InvalidInput& error) {
         log_warn("{}: the journal of the earlier attempt is dropped", error.what());
       }

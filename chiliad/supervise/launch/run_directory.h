@@ -19,6 +19,7 @@ class RunDirectory {
   [[nodiscard]] std::filesystem::path run_file() const { return path_ / "run.yaml"; }
   [[nodiscard]] std::filesystem::path log() const { return path_ / "log.jsonl"; }
   [[nodiscard]] std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
+  [[nodiscard]] std::filesystem::path ledger() const { return path_ / "ledger.jsonl"; }
   [[nodiscard]] std::filesystem::path journal() const { return path_ / "journal.jsonl"; }
   [[nodiscard]] std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
   [[nodiscard]] std::filesystem::path incidents() const { return path_ / "incidents"; }

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include <memory>
+
+#include "chiliad/comm/group.h"
+
+namespace chiliad::comm {
+
+/// A group over TCP whose ranks meet at `store`. Throws PeerLost after the deadline.
+[[nodiscard]] std::unique_ptr<Group> make_gloo_group(c10::intrusive_ptr<c10d::Store> store, const ConnectOptions& options);
+
+}  // namespace chiliad::comm

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "chiliad/spec/options/model.h"
+#include "chiliad/spec/work.h"
+#include "chiliad/stepplan/pack.h"
+
+namespace chiliad::stepplan {
+
+/// Work model of a layout: predicted seconds of forward + backward of a micro-batch, from the model's layer table.
+[[nodiscard]] WorkModel make_work_model(const spec::ModelOptions& model, const spec::Rates& rates);
+
+}  // namespace chiliad::stepplan
