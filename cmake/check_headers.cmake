@@ -16,7 +16,7 @@ endfunction()
 
 add_custom_target(check-headers)
 chiliad_check_headers(chiliad_check_headers CHILIAD_HEADERS CHILIAD_MODULES)
-target_compile_options(chiliad_check_headers PRIVATE -O0 -g0)
+target_compile_options(chiliad_check_headers PRIVATE -g0)
 if(CHILIAD_TORCH_HALF)
   chiliad_check_headers(chiliad_check_torch_headers CHILIAD_TORCH_HEADERS CHILIAD_TORCH_MODULES)
   target_precompile_headers(chiliad_check_torch_headers REUSE_FROM chiliad_torch_pch)

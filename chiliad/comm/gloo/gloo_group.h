@@ -1,10 +1,14 @@
 #pragma once
 
-#include <torch/csrc/distributed/c10d/Store.hpp>
+#include <c10/util/intrusive_ptr.h>
 
 #include <memory>
 
 #include "chiliad/comm/group.h"
+
+namespace c10d {
+class Store;
+}
 
 namespace chiliad::comm {
 
