@@ -14,6 +14,8 @@
 #include "chiliad/checkpoint/reader.h"
 #include "chiliad/io/file.h"
 #include "chiliad/observe/terminal_progress.h"
+#include "chiliad/planner/state_memory.h"
+#include "chiliad/spec/layer_table.h"
 #include "chiliad/supervise/launch/job.h"
 #include "chiliad/supervise/launch/workers.h"
 
@@ -41,11 +43,27 @@ std::string newest_checkpoint(const fs::path& run_dir) {
   return "";
 }
 
+/// Model FLOPs of one step, forward and backward.
+double step_flops(const stepplan::Step& step, const stepplan::Plan& plan, const spec::LayerTable& table,
+                  int64_t patch) {
+  double flops = 0.0;
+  for (const auto& item : step.items) {
+    const auto bucket = plan.buckets()[static_cast<size_t>(item.bucket)];
+    flops += table.step_work({1, (bucket.width / patch) * (bucket.height / patch), item.num_tokens}).flops();
+  }
+  return flops;
+}
+
 int check_run(const Arguments& arguments, const spec::RunFile& file, const index::Index& index) {
   const stepplan::Plan plan(index, file.data, file.run.seed, token_counts(index, file.model.text_max_tokens));
   const auto& coverage = plan.coverage();
-  const auto packed = stepplan::pack(plan.select(0, stepplan::Journal()), plan.buckets(),
-                                     pack_options(file, static_cast<int>(file.parallel.nproc)));
+  const auto first = plan.select(0, stepplan::Journal());
+  const auto packed =
+      stepplan::pack(first, plan.buckets(), pack_options(file, static_cast<int>(file.parallel.nproc)));
+  const auto table = spec::make_layer_table(file.model);
+  const auto memory =
+      planner::state_memory(table.num_params(), file.parallel.nproc, file.optimizer.ema > 0.0);
+  const double flops = step_flops(first, plan, table, file.model.patch);
   const std::string resume = newest_checkpoint(file.run.dir);
   const double epochs = static_cast<double>(file.run.steps) / static_cast<double>(plan.steps_per_epoch());
   if (arguments.run.json) {
@@ -63,7 +81,15 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
                   {"over_limit", coverage.over_limit}}},
                 {"buckets", plan.buckets().size()},
                 {"nproc", file.parallel.nproc},
-                {"imbalance", packed.imbalance()}});
+                {"imbalance", packed.imbalance()},
+                {"params", table.num_params()},
+                {"step_flops", flops},
+                {"rank_bytes",
+                 {{"weights", memory.weights},
+                  {"gradients", memory.gradients},
+                  {"moments", memory.moments},
+                  {"average", memory.average},
+                  {"snapshots", memory.snapshots}}}});
     return 0;
   }
   const auto row = [](const char* name, const std::string& value) { fmt::print("{:<10} {}\n", name, value); };
@@ -81,6 +107,13 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
   row("layout", fmt::format("{} ranks of {} threads, {}; first step: {} slots, imbalance {:.3f}",
                             file.parallel.nproc, file.parallel.threads, file.parallel.compute,
                             packed.slots.front().size(), packed.imbalance()));
+  row("model",
+      fmt::format("{} parameters, {:.3g} GFLOP in the first step", table.num_params(), flops * 1e-9));
+  row("memory",
+      fmt::format("{} a rank and activations: weights {}, gradients {}, moments {}, average {}, snapshots {}",
+                  format_bytes(memory.total()), format_bytes(memory.weights), format_bytes(memory.gradients),
+                  format_bytes(memory.moments), format_bytes(memory.average),
+                  format_bytes(memory.snapshots)));
   fmt::print("The run file is good.\n");
   return 0;
 }

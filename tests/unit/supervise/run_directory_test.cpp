@@ -87,5 +87,14 @@ TEST(PrepareJournalTest, DropsItForOtherContent) {
   EXPECT_FALSE(std::filesystem::exists(directory.journal()));
 }
 
+TEST(PrepareJournalTest, DropsItForAnotherIndex) {
+  test::TempDir folder;
+  const RunDirectory directory(folder.path());
+  io::write_atomic(directory.journal(), std::string_view("{\"a\":1}\n"));
+  io::write_atomic(directory.run_file(), spec::to_yaml(run_file()));
+  prepare_journal(directory, {}, run_file({"data.index=other.index"}));
+  EXPECT_FALSE(std::filesystem::exists(directory.journal()));
+}
+
 }  // namespace
 }  // namespace chiliad::supervise
