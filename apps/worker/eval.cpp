@@ -32,7 +32,8 @@ int run_eval(const EvalArguments& arguments) {
   const generate::InferenceModel model(checkpoint);
   const auto& run = model.run();
   const auto index = index::Index::open(run.data.index);
-  const stepplan::Plan plan(index, run.data, run.run.seed, train::make_token_count(index, run.model.text_max_tokens));
+  const stepplan::Plan plan(index, run.data, run.run.seed,
+                            train::make_token_count(index, run.model.text_max_tokens));
   generate::RetrievalOptions options;
   options.num_captions = arguments.captions;
   options.seed = arguments.seed;
@@ -50,9 +51,12 @@ int run_eval(const EvalArguments& arguments) {
                                 {"top10_shuffled", report.top_shuffled}};
     fmt::print("{}\n", result.dump());
   } else {
-    fmt::print("step {}: for {:.1f} % of {} seen captions the picture made has one of that caption among its 10 nearest of {} "
-               "training pictures (shuffled prompts: {:.1f} %)\n",
-               checkpoint.step(), 100.0 * report.top, report.num_captions, report.num_pictures, 100.0 * report.top_shuffled);
+    fmt::print(
+        "step {}: for {:.1f} % of {} seen captions the picture made has one of that caption among its 10 "
+        "nearest of {} "
+        "training pictures (shuffled prompts: {:.1f} %)\n",
+        checkpoint.step(), 100.0 * report.top, report.num_captions, report.num_pictures,
+        100.0 * report.top_shuffled);
   }
   return 0;
 }
@@ -61,14 +65,24 @@ int run_eval(const EvalArguments& arguments) {
 
 void add_eval(CLI::App& app, int& code) {
   auto arguments = std::make_shared<EvalArguments>();  // shared with the callback until the program ends
-  auto* verb = app.add_subcommand("eval", "does a checkpoint make what it was shown?\nExample: chiliad eval runs/demo --json");
-  verb->add_option("checkpoint", arguments->checkpoint, "a step-N.gG folder, or a run directory (its newest good checkpoint)")->required();
-  verb->add_option("--captions", arguments->captions, "seen captions to ask for")->check(CLI::Range(1, 100000))->capture_default_str();
+  auto* verb = app.add_subcommand(
+      "eval", "does a checkpoint make what it was shown?\nExample: chiliad eval runs/demo --json");
+  verb->add_option("checkpoint", arguments->checkpoint,
+                   "a step-N.gG folder, or a run directory (its newest good checkpoint)")
+      ->required();
+  verb->add_option("--captions", arguments->captions, "seen captions to ask for")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
   verb->add_option("--grid", arguments->grid, "PNG with the pictures made");
-  verb->add_option("--steps", arguments->steps, "Euler steps")->check(CLI::Range(1, 1000))->capture_default_str();
-  verb->add_option("--guidance", arguments->guidance, "classifier-free guidance; 1: none")->capture_default_str();
+  verb->add_option("--steps", arguments->steps, "Euler steps")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  verb->add_option("--guidance", arguments->guidance, "classifier-free guidance; 1: none")
+      ->capture_default_str();
   verb->add_option("--seed", arguments->seed, "of captions and noise")->capture_default_str();
-  verb->add_option("--threads", arguments->threads, "intra-op threads")->check(CLI::Range(1, 256))->capture_default_str();
+  verb->add_option("--threads", arguments->threads, "intra-op threads")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
   verb->add_flag("--json", arguments->json, "print the result as JSON");
   verb->callback([arguments, &code] { code = run_eval(*arguments); });
 }

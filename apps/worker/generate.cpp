@@ -43,7 +43,8 @@ std::vector<std::string> read_prompts(const GenerateArguments& arguments) {
       if (!line.empty()) prompts.push_back(line);
     }
   }
-  if (prompts.empty()) throw InvalidInput("--prompt", "expected at least one prompt (or --prompts FILE with one a line)");
+  if (prompts.empty())
+    throw InvalidInput("--prompt", "expected at least one prompt (or --prompts FILE with one a line)");
   return prompts;
 }
 
@@ -55,8 +56,8 @@ std::pair<int32_t, int32_t> parse_size(const std::string& text, const spec::RunF
   int width = 0;
   int height = 0;
   char rest = 0;
-  if (std::sscanf(text.c_str(), "%dx%d%c", &width, &height, &rest) != 2 || width <= 0 || height <= 0 || width > 4096 ||
-      height > 4096) {
+  if (std::sscanf(text.c_str(), "%dx%d%c", &width, &height, &rest) != 2 || width <= 0 || height <= 0 ||
+      width > 4096 || height > 4096) {
     throw InvalidInput("--size", fmt::format("expected WIDTHxHEIGHT up to 4096, got '{}'", text));
   }
   return {width, height};
@@ -86,13 +87,13 @@ int run_generate(const GenerateArguments& arguments) {
   const auto grid = generate::make_grid(pictures, arguments.columns, arguments.zoom);
   io::write_atomic(arguments.out, image::encode_png(grid));
   if (arguments.json) {
-    const nlohmann::json result{{"out", arguments.out},   {"pictures", pictures.size()}, {"width", width},
-                                {"height", height},       {"step", checkpoint.step()},   {"averaged", model.averaged()},
-                                {"prompts", prompts}};
+    const nlohmann::json result{
+        {"out", arguments.out},      {"pictures", pictures.size()},  {"width", width},    {"height", height},
+        {"step", checkpoint.step()}, {"averaged", model.averaged()}, {"prompts", prompts}};
     fmt::print("{}\n", result.dump());
   } else {
-    fmt::print("{} pictures of {}x{} from step {}{} in {}\n", pictures.size(), width, height, checkpoint.step(),
-               model.averaged() ? " (moving average)" : "", arguments.out);
+    fmt::print("{} pictures of {}x{} from step {}{} in {}\n", pictures.size(), width, height,
+               checkpoint.step(), model.averaged() ? " (moving average)" : "", arguments.out);
   }
   return 0;
 }
@@ -101,19 +102,36 @@ int run_generate(const GenerateArguments& arguments) {
 
 void add_generate(CLI::App& app, int& code) {
   auto arguments = std::make_shared<GenerateArguments>();  // shared with the callback until the program ends
-  auto* verb = app.add_subcommand("generate", "pictures from prompts\nExample: chiliad generate runs/demo --prompt 'A frog.' --out grid.png");
-  verb->add_option("checkpoint", arguments->checkpoint, "a step-N.gG folder, or a run directory (its newest good checkpoint)")->required();
+  auto* verb = app.add_subcommand(
+      "generate",
+      "pictures from prompts\nExample: chiliad generate runs/demo --prompt 'A frog.' --out grid.png");
+  verb->add_option("checkpoint", arguments->checkpoint,
+                   "a step-N.gG folder, or a run directory (its newest good checkpoint)")
+      ->required();
   verb->add_option("--prompt", arguments->prompts, "text; may be given several times")->take_all();
   verb->add_option("--prompts", arguments->prompt_file, "file with a prompt a line");
   verb->add_option("--out", arguments->out, "PNG to write")->capture_default_str();
-  verb->add_option("--size", arguments->size, "WIDTHxHEIGHT, multiples of the patch; default: the run's resolution, square");
-  verb->add_option("--count", arguments->count, "pictures a prompt")->check(CLI::Range(1, 1024))->capture_default_str();
-  verb->add_option("--steps", arguments->steps, "Euler steps")->check(CLI::Range(1, 1000))->capture_default_str();
-  verb->add_option("--guidance", arguments->guidance, "classifier-free guidance; 1: none")->check(CLI::Range(0.0, 100.0))->capture_default_str();
+  verb->add_option("--size", arguments->size,
+                   "WIDTHxHEIGHT, multiples of the patch; default: the run's resolution, square");
+  verb->add_option("--count", arguments->count, "pictures a prompt")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  verb->add_option("--steps", arguments->steps, "Euler steps")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  verb->add_option("--guidance", arguments->guidance, "classifier-free guidance; 1: none")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
   verb->add_option("--seed", arguments->seed, "of the noise")->capture_default_str();
-  verb->add_option("--columns", arguments->columns, "pictures a row of the grid")->check(CLI::Range(1, 64))->capture_default_str();
-  verb->add_option("--zoom", arguments->zoom, "screen pixels a pixel")->check(CLI::Range(1, 64))->capture_default_str();
-  verb->add_option("--threads", arguments->threads, "intra-op threads")->check(CLI::Range(1, 256))->capture_default_str();
+  verb->add_option("--columns", arguments->columns, "pictures a row of the grid")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  verb->add_option("--zoom", arguments->zoom, "screen pixels a pixel")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  verb->add_option("--threads", arguments->threads, "intra-op threads")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
   verb->add_flag("--json", arguments->json, "print the result as JSON");
   verb->callback([arguments, &code] { code = run_generate(*arguments); });
 }

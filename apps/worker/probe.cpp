@@ -38,9 +38,12 @@ int run_probe(const ProbeArguments& arguments) {
 
 void add_probe(CLI::App& app, int& code) {
   auto arguments = std::make_shared<ProbeArguments>();  // shared with the callback until the program ends
-  auto* verb = app.add_subcommand("probe", "measures the rates that packing equal work uses\nExample: chiliad probe run.yaml");
+  auto* verb = app.add_subcommand(
+      "probe", "measures the rates that packing equal work uses\nExample: chiliad probe run.yaml");
   verb->add_option("run_file", arguments->run_file, "run file")->required();
-  verb->add_option("--repeats", arguments->repeats, "measurements of each shape")->check(CLI::Range(1, 1000))->capture_default_str();
+  verb->add_option("--repeats", arguments->repeats, "measurements of each shape")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   verb->add_flag("--json", arguments->json, "print JSON");
   verb->callback([arguments, &code] { code = run_probe(*arguments); });
 }

@@ -7,7 +7,8 @@
 namespace chiliad::worker {
 
 void add_train(CLI::App& app, int& code) {
-  auto arguments = std::make_shared<train::WorkerArguments>();  // shared with the callback until the program ends
+  auto arguments =
+      std::make_shared<train::WorkerArguments>();  // shared with the callback until the program ends
   auto* verb = app.add_subcommand("train", "one rank of `chiliad train`");
   verb->add_option("--run-file", arguments->run_file)->required();
   verb->add_option("--run-dir", arguments->run_dir)->required();

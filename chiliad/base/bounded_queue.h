@@ -12,8 +12,8 @@
 
 namespace chiliad {
 
-/// Multi-producer multi-consumer FIFO with a capacity. After close() pushes are refused and pops drain what is left.
-/// Thread-safe.
+/// Multi-producer multi-consumer FIFO with a capacity. After close() pushes are refused and pops drain what
+/// is left. Thread-safe.
 template <typename T>
 class BoundedQueue {
  public:

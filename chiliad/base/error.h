@@ -64,17 +64,20 @@ class InternalError : public Error {
       : Error(ErrorKind::kInternal, std::move(place), message) {}
 };
 
-/// Exit codes of every program: 0 ok, 1 failed or unavailable, 2 wrong use or input, 3 damaged data, 4 peer lost, 5 internal.
+/// Exit codes of every program: 0 ok, 1 failed or unavailable, 2 wrong use or input, 3 damaged data, 4 peer
+/// lost, 5 internal.
 [[nodiscard]] int exit_code(const std::exception& error);
 
 /// Throws the exception of `kind`; used where an error crosses a process or a thread.
 [[noreturn]] void throw_error(ErrorKind kind, const std::string& place, const std::string& message);
 
 namespace detail {
-[[noreturn]] void check_failed(const char* file, int line, const char* expression, const std::string& message);
+[[noreturn]] void check_failed(const char* file, int line, const char* expression,
+                               const std::string& message);
 
 template <typename A, typename B>
-[[noreturn]] void check_op_failed(const char* file, int line, const char* expression, const A& a, const B& b) {
+[[noreturn]] void check_op_failed(const char* file, int line, const char* expression, const A& a,
+                                  const B& b) {
   check_failed(file, line, expression, fmt::format("{} against {}", a, b));
 }
 }  // namespace detail
@@ -82,10 +85,10 @@ template <typename A, typename B>
 }  // namespace chiliad
 
 /// Always on; for our own bugs, never for user input. Further arguments are a fmt format and its values.
-#define CHILIAD_CHECK(condition, ...)                                                                    \
-  do {                                                                                                   \
-    if (!(condition)) [[unlikely]]                                                                       \
-      ::chiliad::detail::check_failed(__FILE__, __LINE__, #condition, ::fmt::format("" __VA_ARGS__));    \
+#define CHILIAD_CHECK(condition, ...)                                                                 \
+  do {                                                                                                \
+    if (!(condition)) [[unlikely]]                                                                    \
+      ::chiliad::detail::check_failed(__FILE__, __LINE__, #condition, ::fmt::format("" __VA_ARGS__)); \
   } while (false)
 
 #define CHILIAD_CHECK_OP_(op, a, b)                                                                      \

@@ -24,20 +24,28 @@ uint64_t parse_hex64(std::string_view text) {
   return value;
 }
 
-XXH3_state_t* state_of(void* state) { return static_cast<XXH3_state_t*>(state); }
+XXH3_state_t* state_of(void* state) {
+  return static_cast<XXH3_state_t*>(state);
+}
 
 }  // namespace
 
-std::string Digest::hex() const { return fmt::format("{:016x}{:016x}", high, low); }
+std::string Digest::hex() const {
+  return fmt::format("{:016x}{:016x}", high, low);
+}
 
 Digest Digest::from_hex(std::string_view text) {
   if (text.size() != 32) throw CorruptData("digest", fmt::format("expected 32 hex digits, got '{}'", text));
   return {parse_hex64(text.substr(0, 16)), parse_hex64(text.substr(16))};
 }
 
-uint64_t hash64(std::span<const std::byte> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+uint64_t hash64(std::span<const std::byte> bytes) {
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
 
-uint64_t hash64(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
+uint64_t hash64(std::string_view text) {
+  return XXH3_64bits(text.data(), text.size());
+}
 
 Digest hash128(std::span<const std::byte> bytes) {
   const XXH128_hash_t h = XXH3_128bits(bytes.data(), bytes.size());
@@ -49,7 +57,9 @@ Hasher::Hasher() : state_(XXH3_createState()) {
   XXH3_128bits_reset(state_of(state_));
 }
 
-Hasher::~Hasher() { XXH3_freeState(state_of(state_)); }
+Hasher::~Hasher() {
+  XXH3_freeState(state_of(state_));
+}
 
 Hasher::Hasher(Hasher&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
 
@@ -68,7 +78,9 @@ Hasher& Hasher::add(uint64_t value) {
   return add_bytes(as_bytes_of(value));
 }
 
-Hasher& Hasher::add(double value) { return add(std::bit_cast<uint64_t>(value)); }
+Hasher& Hasher::add(double value) {
+  return add(std::bit_cast<uint64_t>(value));
+}
 
 Hasher& Hasher::add(std::string_view text) {
   add(static_cast<uint64_t>(text.size()));

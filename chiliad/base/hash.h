@@ -25,7 +25,8 @@ struct Digest {
 [[nodiscard]] uint64_t hash64(std::string_view text);
 [[nodiscard]] Digest hash128(std::span<const std::byte> bytes);
 
-/// Streaming 128-bit hash. Typed `add`s write fixed-width little-endian values with lengths before strings, so that
+/// Streaming 128-bit hash. Typed `add`s write fixed-width little-endian values with lengths before strings,
+/// so that
 /// ("a","bc") and ("ab","c") differ.
 class Hasher {
  public:

@@ -6,7 +6,8 @@
 
 namespace chiliad {
 
-HostArray::HostArray(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)), count_(shape_.count()) {
+HostArray::HostArray(DType dtype, Shape shape)
+    : dtype_(dtype), shape_(std::move(shape)), count_(shape_.count()) {
   const auto size = static_cast<size_t>(num_bytes());
   owned_.reset(static_cast<std::byte*>(::operator new[](size == 0 ? 1 : size, std::align_val_t{64})));
   data_ = owned_.get();

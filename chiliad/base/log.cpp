@@ -12,10 +12,14 @@ namespace {
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {
   switch (level) {
-    case LogLevel::kDebug: return spdlog::level::debug;
-    case LogLevel::kInfo: return spdlog::level::info;
-    case LogLevel::kWarn: return spdlog::level::warn;
-    case LogLevel::kError: return spdlog::level::err;
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarn:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
   }
   return spdlog::level::info;
 }
@@ -52,7 +56,8 @@ void start_logging(const LogOptions& options) {
   auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
   auto text = std::make_shared<spdlog::logger>("chiliad", sink);
   text->set_level(to_spdlog(options.level));
-  text->set_pattern(options.prefix.empty() ? "%H:%M:%S %^%L%$ %v" : "%H:%M:%S %^%L%$ [" + options.prefix + "] %v");
+  text->set_pattern(options.prefix.empty() ? "%H:%M:%S %^%L%$ %v"
+                                           : "%H:%M:%S %^%L%$ [" + options.prefix + "] %v");
   text->flush_on(spdlog::level::info);
   loggers().text = text;
   if (options.json_path.empty()) return;

@@ -14,7 +14,8 @@ struct LogOptions {
   std::string json_path;  ///< appends one JSON object a line there; empty: none
 };
 
-/// Sets the process's one logger (stderr, and a JSONL file where asked). Call once in main, before threads start.
+/// Sets the process's one logger (stderr, and a JSONL file where asked). Call once in main, before threads
+/// start.
 void start_logging(const LogOptions& options);
 
 /// Writes one line. Thread-safe. Before start_logging lines go to stderr.

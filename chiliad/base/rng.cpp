@@ -48,9 +48,13 @@ uint64_t Rng::next_u64() {
   return low | (static_cast<uint64_t>(next_u32()) << 32);
 }
 
-float Rng::uniform() { return static_cast<float>(next_u32() >> 8) * 0x1.0p-24F; }
+float Rng::uniform() {
+  return static_cast<float>(next_u32() >> 8) * 0x1.0p-24F;
+}
 
-double Rng::uniform_double() { return static_cast<double>(next_u64() >> 11) * 0x1.0p-53; }
+double Rng::uniform_double() {
+  return static_cast<double>(next_u64() >> 11) * 0x1.0p-53;
+}
 
 uint64_t Rng::below(uint64_t bound) {
   CHILIAD_CHECK_GT(bound, 0U);

@@ -7,9 +7,9 @@
 
 namespace chiliad {
 
-/// Counter-based random numbers (Philox4x32-10): a stream is a pure function of its key, so every draw of an item can be
-/// named by (seed, epoch, item, purpose) and replayed anywhere. Not thread-safe; copy it or key another one.
-/// Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11.
+/// Counter-based random numbers (Philox4x32-10): a stream is a pure function of its key, so every draw of an
+/// item can be named by (seed, epoch, item, purpose) and replayed anywhere. Not thread-safe; copy it or key
+/// another one. Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11.
 class Rng {
  public:
   /// The key is a hash of all parts; equal parts give equal streams.
@@ -39,9 +39,19 @@ class Rng {
   float spare_ = 0.0F;
 };
 
-/// Purposes of draws, so that no two uses of one item's key share a stream. Values are part of the stored format:
-/// append only.
-enum class Draw : uint64_t { kOrder = 1, kCaption = 2, kCrop = 3, kFlip = 4, kTime = 5, kNoise = 6, kDropout = 7, kInit = 8, kSample = 9 };
+/// Purposes of draws, so that no two uses of one item's key share a stream. Values are part of the stored
+/// format: append only.
+enum class Draw : uint64_t {
+  kOrder = 1,
+  kCaption = 2,
+  kCrop = 3,
+  kFlip = 4,
+  kTime = 5,
+  kNoise = 6,
+  kDropout = 7,
+  kInit = 8,
+  kSample = 9
+};
 
 /// splitmix64 finaliser: a bijective 64-bit mixer.
 [[nodiscard]] constexpr uint64_t mix64(uint64_t x) {

@@ -23,7 +23,9 @@ int64_t Shape::count() const {
   return *product;
 }
 
-std::string Shape::to_string() const { return fmt::format("[{}]", fmt::join(sizes_, ", ")); }
+std::string Shape::to_string() const {
+  return fmt::format("[{}]", fmt::join(sizes_, ", "));
+}
 
 Box Box::whole(const Shape& shape) {
   return {Shape(std::vector<int64_t>(static_cast<size_t>(shape.rank()), 0)), shape};

@@ -9,7 +9,8 @@
 
 namespace chiliad {
 
-ThreadPool::ThreadPool(int num_threads, size_t queue_capacity, const std::string& name) : tasks_(queue_capacity) {
+ThreadPool::ThreadPool(int num_threads, size_t queue_capacity, const std::string& name)
+    : tasks_(queue_capacity) {
   CHILIAD_CHECK_GT(num_threads, 0);
   CHILIAD_CHECK_LE(name.size(), 12U);
   for (int i = 0; i < num_threads; ++i) {

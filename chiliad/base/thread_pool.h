@@ -11,8 +11,8 @@
 
 namespace chiliad {
 
-/// Fixed number of threads over one bounded queue of tasks. The first exception of a task is kept and thrown by the next
-/// submit() or close(). Thread-safe but for close().
+/// Fixed number of threads over one bounded queue of tasks. The first exception of a task is kept and thrown
+/// by the next submit() or close(). Thread-safe but for close().
 class ThreadPool {
  public:
   /// `name` (at most 12 characters) shows in debuggers and /proc.
@@ -21,7 +21,8 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  /// Waits for room in the queue. Throws the first failure of an earlier task, and InternalError after close().
+  /// Waits for room in the queue. Throws the first failure of an earlier task, and InternalError after
+  /// close().
   void submit(std::function<void()> task);
   /// Refuses new tasks, drains, joins, throws the first failure.
   void close();

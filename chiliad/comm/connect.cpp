@@ -27,14 +27,19 @@ c10::intrusive_ptr<c10d::Store> open_store(const ConnectOptions& options) {
   return c10::make_intrusive<c10d::TCPStore>(options.host, store);
 }
 
-std::vector<uint8_t> to_bytes(const std::string& text) { return {text.begin(), text.end()}; }
-std::string to_text(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
+std::vector<uint8_t> to_bytes(const std::string& text) {
+  return {text.begin(), text.end()};
+}
+std::string to_text(const std::vector<uint8_t>& bytes) {
+  return {bytes.begin(), bytes.end()};
+}
 
 /// Rank 0 makes the memory and tells the others where its descriptor is; nothing if this rank cannot have it.
 std::optional<ipc::SharedMemory> open_shared_memory(c10d::Store& store, const ConnectOptions& options) {
   try {
     if (options.rank == 0) {
-      auto memory = ipc::SharedMemory::create("group", shared_group_bytes(options.size, options.shared_bytes));
+      auto memory =
+          ipc::SharedMemory::create("group", shared_group_bytes(options.size, options.shared_bytes));
       store.set("shm/where", to_bytes(fmt::format("/proc/{}/fd/{}", ::getpid(), memory.fd())));
       return memory;
     }
@@ -76,7 +81,8 @@ std::unique_ptr<Group> connect(const ConnectOptions& options) {
         return group;
       }
       if (options.transport == Transport::kSharedMemory) {
-        throw Unavailable("parallel.transport", "shared memory is not to be had by every rank. Use auto or gloo");
+        throw Unavailable("parallel.transport",
+                          "shared memory is not to be had by every rank. Use auto or gloo");
       }
     }
     return make_gloo_group(std::move(store), options);
@@ -85,7 +91,8 @@ std::unique_ptr<Group> connect(const ConnectOptions& options) {
   } catch (const std::exception& error) {
     const std::string text = error.what();
     throw PeerLost(fmt::format("rank {}", options.rank),
-                   fmt::format("connecting failed: {}. A peer has gone or did not answer in time", text.substr(0, text.find('\n'))));
+                   fmt::format("connecting failed: {}. A peer has gone or did not answer in time",
+                               text.substr(0, text.find('\n'))));
   }
 }
 

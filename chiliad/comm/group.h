@@ -26,21 +26,25 @@ class Work {
   virtual void wait() = 0;
 };
 
-/// Ranks that communicate. Every rank makes the same calls in the same order, from one thread. Calls return at once; the
-/// group runs them in order. Backends: gloo/ (TCP), shm/ (one machine), solo/ (one rank), all under tests/contract/group.
+/// Ranks that communicate. Every rank makes the same calls in the same order, from one thread. Calls return
+/// at once; the group runs them in order. Backends: gloo/ (TCP), shm/ (one machine), solo/ (one rank), all
+/// under tests/contract/group.
 class Group {
  public:
   virtual ~Group() = default;
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
 
-  /// in: parts for rank 0, 1, ... of in_counts elements each; out: parts from rank 0, 1, ... of out_counts elements.
-  [[nodiscard]] virtual std::unique_ptr<Work> all_to_all(at::Tensor out, std::span<const int64_t> out_counts, at::Tensor in,
+  /// in: parts for rank 0, 1, ... of in_counts elements each; out: parts from rank 0, 1, ... of out_counts
+  /// elements.
+  [[nodiscard]] virtual std::unique_ptr<Work> all_to_all(at::Tensor out, std::span<const int64_t> out_counts,
+                                                         at::Tensor in,
                                                          std::span<const int64_t> in_counts) = 0;
   /// out: [size * n], from every rank its `in` [n], in rank order.
   [[nodiscard]] virtual std::unique_ptr<Work> all_gather(at::Tensor out, at::Tensor in) = 0;
   /// flat: [sum of counts]; rank r's part is given by r and received by all, in place.
-  [[nodiscard]] virtual std::unique_ptr<Work> all_gather_parts(at::Tensor flat, std::span<const int64_t> counts) = 0;
+  [[nodiscard]] virtual std::unique_ptr<Work> all_gather_parts(at::Tensor flat,
+                                                               std::span<const int64_t> counts) = 0;
 
   [[nodiscard]] virtual Traffic traffic() const = 0;
   /// Leaves the group; explicit, since destructors at different times hang peers.
@@ -51,8 +55,9 @@ class Group {
 enum class Transport { kAuto, kGloo, kSharedMemory };
 
 struct ConnectOptions {
-  Transport transport = Transport::kAuto;  ///< auto: shared memory where all ranks are on this machine, else gloo
-  int64_t shared_bytes = 64 << 20;         ///< room of a rank in shared memory: what it has in flight at most
+  Transport transport =
+      Transport::kAuto;             ///< auto: shared memory where all ranks are on this machine, else gloo
+  int64_t shared_bytes = 64 << 20;  ///< room of a rank in shared memory: what it has in flight at most
   int rank = 0;
   int size = 1;
   std::string host = "127.0.0.1";
@@ -61,8 +66,8 @@ struct ConnectOptions {
   Nanoseconds timeout = std::chrono::seconds(60);
 };
 
-/// Joins the group: the solo group where size is 1, else over shared memory or TCP (ProcessGroupGloo of libtorch_cpu).
-/// Ranks meet at a store on host:port that rank 0 serves. Throws PeerLost after the deadline.
+/// Joins the group: the solo group where size is 1, else over shared memory or TCP (ProcessGroupGloo of
+/// libtorch_cpu). Ranks meet at a store on host:port that rank 0 serves. Throws PeerLost after the deadline.
 [[nodiscard]] std::unique_ptr<Group> connect(const ConnectOptions& options);
 [[nodiscard]] std::unique_ptr<Group> make_solo_group();
 

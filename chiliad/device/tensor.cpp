@@ -11,17 +11,28 @@ namespace chiliad::device {
 
 at::ScalarType to_scalar_type(DType dtype) {
   switch (dtype) {
-    case DType::kF64: return at::kDouble;
-    case DType::kF32: return at::kFloat;
-    case DType::kF16: return at::kHalf;
-    case DType::kBF16: return at::kBFloat16;
-    case DType::kI64: return at::kLong;
-    case DType::kI32: return at::kInt;
-    case DType::kI16: return at::kShort;
-    case DType::kI8: return at::kChar;
-    case DType::kU8: return at::kByte;
-    case DType::kBool: return at::kBool;
-    default: break;
+    case DType::kF64:
+      return at::kDouble;
+    case DType::kF32:
+      return at::kFloat;
+    case DType::kF16:
+      return at::kHalf;
+    case DType::kBF16:
+      return at::kBFloat16;
+    case DType::kI64:
+      return at::kLong;
+    case DType::kI32:
+      return at::kInt;
+    case DType::kI16:
+      return at::kShort;
+    case DType::kI8:
+      return at::kChar;
+    case DType::kU8:
+      return at::kByte;
+    case DType::kBool:
+      return at::kBool;
+    default:
+      break;
   }
   throw InternalError("device", fmt::format("no tensor type for {}", dtype_name(dtype)));
 }
@@ -29,8 +40,8 @@ at::ScalarType to_scalar_type(DType dtype) {
 namespace {
 
 DType from_scalar_type(at::ScalarType type) {
-  for (const DType dtype : {DType::kF64, DType::kF32, DType::kF16, DType::kBF16, DType::kI64, DType::kI32, DType::kI16,
-                            DType::kI8, DType::kU8, DType::kBool}) {
+  for (const DType dtype : {DType::kF64, DType::kF32, DType::kF16, DType::kBF16, DType::kI64, DType::kI32,
+                            DType::kI16, DType::kI8, DType::kU8, DType::kBool}) {
     if (to_scalar_type(dtype) == type) return dtype;
   }
   throw InternalError("device", "tensor type without a host type");
@@ -50,6 +61,8 @@ HostArray to_host(const at::Tensor& tensor) {
   return array;
 }
 
-void set_compute_threads(int threads) { at::set_num_threads(threads); }
+void set_compute_threads(int threads) {
+  at::set_num_threads(threads);
+}
 
 }  // namespace chiliad::device

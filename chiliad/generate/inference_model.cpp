@@ -11,12 +11,14 @@
 namespace chiliad::generate {
 namespace {
 
-at::Tensor read_parameter(const checkpoint::Checkpoint& ckpt, const std::string& section, const spec::ParamDecl& param) {
+at::Tensor read_parameter(const checkpoint::Checkpoint& ckpt, const std::string& section,
+                          const spec::ParamDecl& param) {
   const auto* tensor = ckpt.find(section, param.name);
   if (tensor == nullptr || !(tensor->shape == param.shape)) {
-    throw CorruptData(ckpt.path().string(), fmt::format("{}/{}: expected a tensor {}, got {}", section, param.name,
-                                                        param.shape.to_string(),
-                                                        tensor == nullptr ? "none" : tensor->shape.to_string()));
+    throw CorruptData(
+        ckpt.path().string(),
+        fmt::format("{}/{}: expected a tensor {}, got {}", section, param.name, param.shape.to_string(),
+                    tensor == nullptr ? "none" : tensor->shape.to_string()));
   }
   at::Tensor value = at::empty(param.shape.sizes(), at::kFloat);
   const std::span<float> values(value.mutable_data_ptr<float>(), static_cast<size_t>(value.numel()));
@@ -39,8 +41,8 @@ InferenceModel::InferenceModel(const checkpoint::Checkpoint& checkpoint)
   }
 }
 
-at::Tensor InferenceModel::predict(const at::Tensor& patches, const at::Tensor& time, const at::Tensor& tokens, int64_t rows,
-                                   int64_t columns) const {
+at::Tensor InferenceModel::predict(const at::Tensor& patches, const at::Tensor& time,
+                                   const at::Tensor& tokens, int64_t rows, int64_t columns) const {
   const at::NoGradGuard no_grad;
   layers::Carry carry = model::make_input(run_.model, patches, time, tokens, rows, columns);
   for (const auto& layer : layers_) layer->forward(carry);
@@ -56,7 +58,8 @@ checkpoint::Checkpoint open_newest(const std::string& path) {
   auto newest = checkpoint::newest_good(folder, [](const std::string& where, const std::string& why) {
     log_warn("{} cannot be used: {}", where, why);
   });
-  if (!newest.has_value()) throw InvalidInput(path, "holds no usable checkpoint. Give a step-N.gG folder or a run directory");
+  if (!newest.has_value())
+    throw InvalidInput(path, "holds no usable checkpoint. Give a step-N.gG folder or a run directory");
   return std::move(*newest);
 }
 

@@ -19,9 +19,10 @@ class InferenceModel {
   /// Reads whole parameters from whatever boxes the checkpoint has. Throws CorruptData if one is missing.
   explicit InferenceModel(const checkpoint::Checkpoint& checkpoint);
 
-  /// patches: [B, N, 3 p p]; time: [B]; tokens: [B, T] int64; rows * columns = N.   returns: the prediction [B, N, 3 p p]
-  [[nodiscard]] at::Tensor predict(const at::Tensor& patches, const at::Tensor& time, const at::Tensor& tokens, int64_t rows,
-                                   int64_t columns) const;
+  /// patches: [B, N, 3 p p]; time: [B]; tokens: [B, T] int64; rows * columns = N.   returns: the prediction
+  /// [B, N, 3 p p]
+  [[nodiscard]] at::Tensor predict(const at::Tensor& patches, const at::Tensor& time,
+                                   const at::Tensor& tokens, int64_t rows, int64_t columns) const;
   [[nodiscard]] const spec::RunFile& run() const { return run_; }
   [[nodiscard]] bool averaged() const { return averaged_; }
 
@@ -31,7 +32,8 @@ class InferenceModel {
   std::vector<std::unique_ptr<layers::Layer>> layers_;
 };
 
-/// Opens `path`: a step folder, a checkpoints folder or a run directory (the newest good one; damaged ones are named).
+/// Opens `path`: a step folder, a checkpoints folder or a run directory (the newest good one; damaged ones
+/// are named).
 [[nodiscard]] checkpoint::Checkpoint open_newest(const std::string& path);
 
 }  // namespace chiliad::generate

@@ -34,13 +34,16 @@ HostArray make_grid(const std::vector<HostArray>& pictures, int columns, int zoo
   }
   const int64_t across = std::min<int64_t>(columns, static_cast<int64_t>(pictures.size()));
   const int64_t down = (static_cast<int64_t>(pictures.size()) + across - 1) / across;
-  HostArray canvas(DType::kU8, Shape{down * (cell_height + kMargin) + kMargin, across * (cell_width + kMargin) + kMargin, 3});
+  HostArray canvas(DType::kU8, Shape{down * (cell_height + kMargin) + kMargin,
+                                     across * (cell_width + kMargin) + kMargin, 3});
   std::fill(canvas.as<uint8_t>().begin(), canvas.as<uint8_t>().end(), uint8_t{255});
   for (size_t i = 0; i < pictures.size(); ++i) {
     const auto row = static_cast<int64_t>(i) / across;
     const auto column = static_cast<int64_t>(i) % across;
-    const int64_t left = kMargin + column * (cell_width + kMargin) + (cell_width - pictures[i].shape()[1] * zoom) / 2;
-    const int64_t top = kMargin + row * (cell_height + kMargin) + (cell_height - pictures[i].shape()[0] * zoom) / 2;
+    const int64_t left =
+        kMargin + column * (cell_width + kMargin) + (cell_width - pictures[i].shape()[1] * zoom) / 2;
+    const int64_t top =
+        kMargin + row * (cell_height + kMargin) + (cell_height - pictures[i].shape()[0] * zoom) / 2;
     paste(canvas, pictures[i], left, top, zoom);
   }
   return canvas;

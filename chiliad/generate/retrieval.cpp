@@ -37,13 +37,15 @@ TrainingPicture load_picture(loader::ItemLoader& items, const stepplan::Item& it
   const std::string refusal = items.load(item, bucket, {pixels.bytes(), tokens, &count});
   if (!refusal.empty()) return picture;
   for (int32_t i = 0; i < count; ++i) {
-    if (tokens[static_cast<size_t>(i)] >= 2) picture.caption += static_cast<char>(tokens[static_cast<size_t>(i)] - 2);
+    if (tokens[static_cast<size_t>(i)] >= 2)
+      picture.caption += static_cast<char>(tokens[static_cast<size_t>(i)] - 2);
   }
   picture.pixels = small_pixels(pixels);
   return picture;
 }
 
-std::vector<TrainingPicture> load_training_set(const spec::RunFile& run, const index::Index& index, const stepplan::Plan& plan) {
+std::vector<TrainingPicture> load_training_set(const spec::RunFile& run, const index::Index& index,
+                                               const stepplan::Plan& plan) {
   loader::ItemLoader items(index, {0, run.model.text_max_tokens, image::parse_color(run.data.background)});
   std::vector<TrainingPicture> pictures;
   for (int64_t step = 0; step < plan.steps_per_epoch(); ++step) {
@@ -82,9 +84,11 @@ double squared_distance(const std::vector<float>& a, const std::vector<float>& b
 }
 
 /// Captions of the training pictures that are nearest to `made`.
-std::vector<std::string> nearest_captions(const std::vector<TrainingPicture>& pictures, const std::vector<float>& made, int count) {
+std::vector<std::string> nearest_captions(const std::vector<TrainingPicture>& pictures,
+                                          const std::vector<float>& made, int count) {
   std::vector<std::pair<double, size_t>> distances;
-  for (size_t i = 0; i < pictures.size(); ++i) distances.emplace_back(squared_distance(pictures[i].pixels, made), i);
+  for (size_t i = 0; i < pictures.size(); ++i)
+    distances.emplace_back(squared_distance(pictures[i].pixels, made), i);
   std::sort(distances.begin(), distances.end());
   std::vector<std::string> captions;
   for (size_t i = 0; i < std::min(distances.size(), static_cast<size_t>(count)); ++i) {
@@ -99,8 +103,9 @@ bool contains(const std::vector<std::string>& list, const std::string& text) {
 
 }  // namespace
 
-RetrievalReport evaluate_retrieval(const InferenceModel& model, const index::Index& index, const stepplan::Plan& plan,
-                                   const RetrievalOptions& options, const std::function<void(int64_t, int64_t)>& progress) {
+RetrievalReport evaluate_retrieval(const InferenceModel& model, const index::Index& index,
+                                   const stepplan::Plan& plan, const RetrievalOptions& options,
+                                   const std::function<void(int64_t, int64_t)>& progress) {
   const auto pictures = load_training_set(model.run(), index, plan);
   const auto chosen = choose(pictures, options.num_captions, options.seed);
   if (chosen.empty()) throw InvalidInput("eval", "the training set has no usable picture with a caption");
@@ -108,7 +113,8 @@ RetrievalReport evaluate_retrieval(const InferenceModel& model, const index::Ind
   RetrievalReport report;
   for (size_t i = 0; i < chosen.size(); ++i) {
     const auto& picture = pictures[chosen[i]];
-    requests.push_back({picture.caption, picture.bucket.width, picture.bucket.height, mix64(options.seed + i)});
+    requests.push_back(
+        {picture.caption, picture.bucket.width, picture.bucket.height, mix64(options.seed + i)});
     report.captions.push_back(picture.caption);
   }
   report.generated = sample(model, requests, options.sampler, progress);

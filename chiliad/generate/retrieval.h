@@ -18,13 +18,14 @@ struct RetrievalOptions {
   SamplerOptions sampler;
 };
 
-/// Does the model make what it was shown? For captions of training pictures a picture is generated; it counts if a training
-/// picture with that caption is among its nearest training pictures (mean squared RGB distance at 32 x 32).
+/// Does the model make what it was shown? For captions of training pictures a picture is generated; it counts
+/// if a training picture with that caption is among its nearest training pictures (mean squared RGB distance
+/// at 32 x 32).
 struct RetrievalReport {
   int num_captions = 0;
-  int num_pictures = 0;         ///< training pictures compared with
-  double top = 0.0;             ///< fraction that counts
-  double top_shuffled = 0.0;    ///< the same pictures held against each other's captions: about chance
+  int num_pictures = 0;       ///< training pictures compared with
+  double top = 0.0;           ///< fraction that counts
+  double top_shuffled = 0.0;  ///< the same pictures held against each other's captions: about chance
   std::vector<std::string> captions;
   std::vector<HostArray> generated;
 };

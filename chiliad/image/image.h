@@ -17,7 +17,7 @@ enum class Format : uint8_t { kUnknown, kJpeg, kPng, kWebp, kGif, kBmp };
 enum Flag : uint16_t {
   kProgressive = 1 << 0,
   kInterlaced = 1 << 1,
-  kAlpha = 1 << 2,       ///< alpha channel or tRNS
+  kAlpha = 1 << 2,  ///< alpha channel or tRNS
   kPalette = 1 << 3,
   kGrey = 1 << 4,
   kCmyk = 1 << 5,
@@ -29,10 +29,10 @@ enum Flag : uint16_t {
 /// What the header says; read without decoding.
 struct Info {
   Format format = Format::kUnknown;
-  int32_t width = 0;   ///< after EXIF orientation
-  int32_t height = 0;  ///< after EXIF orientation
+  int32_t width = 0;        ///< after EXIF orientation
+  int32_t height = 0;       ///< after EXIF orientation
   uint8_t orientation = 1;  ///< 1..8; broken EXIF counts as 1
-  uint16_t flags = 0;  ///< bits of Flag
+  uint16_t flags = 0;       ///< bits of Flag
 };
 
 struct Limits {
@@ -62,10 +62,10 @@ struct Outcome {
 /// Reads format, size after orientation and flags. Never throws for bad bytes. Thread-safe.
 [[nodiscard]] Outcome<Info> probe(std::span<const std::byte> bytes, const Limits& limits = {});
 
-/// Decodes the first frame to RGB8 [H, W, 3], uint8: EXIF orientation applied, alpha blended over the background as
-/// Pillow's alpha_composite does, grey/palette/16-bit/CMYK converted as Pillow does (16 to 8 bits by >> 8). Damage that a
-/// decoder could only guess at (missing rows, bad Huffman codes) is a refusal. Sizes are checked against the limits
-/// before anything is allocated. Thread-safe.
+/// Decodes the first frame to RGB8 [H, W, 3], uint8: EXIF orientation applied, alpha blended over the
+/// background as Pillow's alpha_composite does, grey/palette/16-bit/CMYK converted as Pillow does (16 to 8
+/// bits by >> 8). Damage that a decoder could only guess at (missing rows, bad Huffman codes) is a refusal.
+/// Sizes are checked against the limits before anything is allocated. Thread-safe.
 [[nodiscard]] Outcome<HostArray> decode(std::span<const std::byte> bytes, const DecodeOptions& options);
 
 }  // namespace chiliad::image

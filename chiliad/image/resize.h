@@ -16,20 +16,22 @@ struct SourceBox {
   double bottom = 0.0;
 };
 
-/// Antialiased resize of uint8 [H, W, 3], equal to Pillow's Image.resize(size, filter, box) to the bit (its fixed-point
-/// arithmetic). Throws InternalError for empty sizes or a box outside of the picture. Thread-safe.
+/// Antialiased resize of uint8 [H, W, 3], equal to Pillow's Image.resize(size, filter, box) to the bit (its
+/// fixed-point arithmetic). Throws InternalError for empty sizes or a box outside of the picture.
+/// Thread-safe.
 [[nodiscard]] HostArray resize(const HostArray& picture, int32_t width, int32_t height, Filter filter);
 [[nodiscard]] HostArray resize(const HostArray& picture, int32_t width, int32_t height, Filter filter,
                                const SourceBox& box);
 
 /// [top : top + height, left : left + width] of uint8 [H, W, 3].
-[[nodiscard]] HostArray crop(const HostArray& picture, int32_t left, int32_t top, int32_t width, int32_t height);
+[[nodiscard]] HostArray crop(const HostArray& picture, int32_t left, int32_t top, int32_t width,
+                             int32_t height);
 
 /// Mirrors left and right.
 [[nodiscard]] HostArray flip_horizontal(const HostArray& picture);
 
-/// Scales so that the picture covers width x height (sides round half up) and cuts the centre (floor); the contract of
-/// a bucket. `crop_x`, `crop_y` in [0, 1] place the cut (0.5: centre).
+/// Scales so that the picture covers width x height (sides round half up) and cuts the centre (floor); the
+/// contract of a bucket. `crop_x`, `crop_y` in [0, 1] place the cut (0.5: centre).
 [[nodiscard]] HostArray cover(const HostArray& picture, int32_t width, int32_t height, Filter filter,
                               double crop_x = 0.5, double crop_y = 0.5);
 

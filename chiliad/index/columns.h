@@ -11,7 +11,8 @@ namespace chiliad::index {
 
 enum class MediaType : uint8_t { kOther = 0, kImage = 1, kText = 2, kTuxpaintText = 3, kJson = 4 };
 
-/// Where a part's bytes lie: in a file of the source (`file` counts in Shard::files) at [offset, offset + length).
+/// Where a part's bytes lie: in a file of the source (`file` counts in Shard::files) at [offset, offset +
+/// length).
 struct Part {
   uint32_t file = 0;
   uint64_t offset = 0;

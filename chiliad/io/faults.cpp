@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <atomic>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -45,7 +45,8 @@ std::unique_ptr<EnvironmentFault> parse_environment() {
     if (colon == std::string_view::npos) break;
     rest.remove_prefix(colon + 1);
   }
-  if (parts.size() != 4) throw InvalidInput("CHILIAD_FILE_FAULT", fmt::format("expected OP:PATH:N:WHAT, got '{}'", text));
+  if (parts.size() != 4)
+    throw InvalidInput("CHILIAD_FILE_FAULT", fmt::format("expected OP:PATH:N:WHAT, got '{}'", text));
   auto fault = std::make_unique<EnvironmentFault>();
   fault->op = parts[0];
   fault->path_part = parts[1];
@@ -100,7 +101,9 @@ FaultAction before_file_op(FileOp op, const std::string& path) {
 #else
 ScopedFaultHook::ScopedFaultHook(FaultHook) {}
 ScopedFaultHook::~ScopedFaultHook() = default;
-FaultAction before_file_op(FileOp, const std::string&) { return {}; }
+FaultAction before_file_op(FileOp, const std::string&) {
+  return {};
+}
 #endif
 
 }  // namespace chiliad::io

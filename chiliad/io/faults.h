@@ -11,7 +11,8 @@ enum class FileOp { kOpen, kRead, kWrite, kSync, kRename, kRemove, kMakeFolder, 
 
 [[nodiscard]] const char* file_op_name(FileOp op);
 
-/// What a hook does to one call: nothing (0), fail it with an errno, or (kShortWrite) write half and then fail with ENOSPC.
+/// What a hook does to one call: nothing (0), fail it with an errno, or (kShortWrite) write half and then
+/// fail with ENOSPC.
 struct FaultAction {
   int error = 0;
   bool short_write = false;
@@ -29,9 +30,9 @@ class ScopedFaultHook {
   ScopedFaultHook& operator=(const ScopedFaultHook&) = delete;
 };
 
-/// Reads CHILIAD_FILE_FAULT, for tests of whole processes: "OP:PATH_PART:N:WHAT" acts on the N-th (from 1) call of OP
-/// whose path contains PATH_PART; WHAT is "kill" (SIGKILL to this process) or an errno name (ENOSPC, EIO, EDQUOT);
-/// "OP" may be "any". Called lazily by the first file operation.
+/// Reads CHILIAD_FILE_FAULT, for tests of whole processes: "OP:PATH_PART:N:WHAT" acts on the N-th (from 1)
+/// call of OP whose path contains PATH_PART; WHAT is "kill" (SIGKILL to this process) or an errno name
+/// (ENOSPC, EIO, EDQUOT); "OP" may be "any". Called lazily by the first file operation.
 [[nodiscard]] FaultAction before_file_op(FileOp op, const std::string& path);
 
 }  // namespace chiliad::io

@@ -48,7 +48,9 @@ fs::path parent_of(const fs::path& path) {
 
 }  // namespace
 
-File File::open_read(const fs::path& path) { return {path, UniqueFd(open_or_fail(path, O_RDONLY, 0))}; }
+File File::open_read(const fs::path& path) {
+  return {path, UniqueFd(open_or_fail(path, O_RDONLY, 0))};
+}
 
 File File::create(const fs::path& path) {
   return {path, UniqueFd(open_or_fail(path, O_WRONLY | O_CREAT | O_TRUNC, 0666))};
@@ -65,13 +67,16 @@ FileStamp File::stamp() const {
   return {info.st_size, static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec};
 }
 
-int64_t File::size() const { return stamp().size; }
+int64_t File::size() const {
+  return stamp().size;
+}
 
 int64_t File::read_some_at(int64_t offset, std::span<std::byte> out) const {
   pass_hook(FileOp::kRead, path_);
   int64_t done = 0;
   while (done < static_cast<int64_t>(out.size())) {
-    const ssize_t got = ::pread(fd_.get(), out.data() + done, out.size() - static_cast<size_t>(done), offset + done);
+    const ssize_t got =
+        ::pread(fd_.get(), out.data() + done, out.size() - static_cast<size_t>(done), offset + done);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(path_, "read", errno);
     if (got == 0) break;
@@ -83,8 +88,8 @@ int64_t File::read_some_at(int64_t offset, std::span<std::byte> out) const {
 void File::read_at(int64_t offset, std::span<std::byte> out) const {
   const int64_t got = read_some_at(offset, out);
   if (got == static_cast<int64_t>(out.size())) return;
-  throw CorruptData(path_.string(),
-                    fmt::format("ends at byte {}, expected {} bytes from {}", offset + got, out.size(), offset));
+  throw CorruptData(path_.string(), fmt::format("ends at byte {}, expected {} bytes from {}", offset + got,
+                                                out.size(), offset));
 }
 
 void File::write(std::span<const std::byte> bytes) {
@@ -134,7 +139,8 @@ std::optional<FileStamp> stat_file(const fs::path& path) {
     if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
     fail(path, "stat", errno);
   }
-  return FileStamp{info.st_size, static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec};
+  return FileStamp{info.st_size,
+                   static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec};
 }
 
 void write_atomic(const fs::path& path, std::span<const std::byte> bytes) {
@@ -204,8 +210,8 @@ std::optional<FileLock> FileLock::try_lock(const fs::path& path, std::string_vie
     if (errno == EWOULDBLOCK) return std::nullopt;
     fail(path, "lock", errno);
   }
-  if (::ftruncate(fd.get(), 0) != 0 ||
-      ::pwrite(fd.get(), owner_text.data(), owner_text.size(), 0) != static_cast<ssize_t>(owner_text.size())) {
+  if (::ftruncate(fd.get(), 0) != 0 || ::pwrite(fd.get(), owner_text.data(), owner_text.size(), 0) !=
+                                           static_cast<ssize_t>(owner_text.size())) {
     fail(path, "write lock", errno);
   }
   return FileLock(std::move(fd));

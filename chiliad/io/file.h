@@ -22,7 +22,8 @@ struct FileStamp {
   bool operator==(const FileStamp&) const = default;
 };
 
-/// An open file. Every system call passes the fault hooks (faults.h). Errors are Unavailable with path and errno text
+/// An open file. Every system call passes the fault hooks (faults.h). Errors are Unavailable with path and
+/// errno text
 /// ("No space left on device"), a missing file in open_read is InvalidInput. Reads are thread-safe (pread).
 class File {
  public:
@@ -76,7 +77,8 @@ void sync_folder(const fs::path& path);
 /// Holds an exclusive advisory lock on a file for its lifetime.
 class FileLock {
  public:
-  /// Nothing if another process holds it. The file's text is `owner_text` while held, so that others can say who.
+  /// Nothing if another process holds it. The file's text is `owner_text` while held, so that others can say
+  /// who.
   [[nodiscard]] static std::optional<FileLock> try_lock(const fs::path& path, std::string_view owner_text);
 
  private:
@@ -84,7 +86,8 @@ class FileLock {
   UniqueFd fd_;
 };
 
-/// A read-only mapping of a whole file. Only for files that we wrote ourselves (a truncated foreign file faults).
+/// A read-only mapping of a whole file. Only for files that we wrote ourselves (a truncated foreign file
+/// faults).
 class MappedFile {
  public:
   explicit MappedFile(const fs::path& path);

@@ -39,7 +39,8 @@ const at::Tensor& Layer::param(const std::string& name) const {
   const size_t prefix = decl_.name.size() + 1;
   for (size_t i = 0; i < decl_.params.size(); ++i) {
     const std::string& full = decl_.params[i].name;
-    if (full.size() == prefix + name.size() && full.compare(prefix, name.size(), name) == 0) return params_[i];
+    if (full.size() == prefix + name.size() && full.compare(prefix, name.size(), name) == 0)
+      return params_[i];
   }
   throw InternalError(decl_.name, fmt::format("no parameter '{}'", name));
 }

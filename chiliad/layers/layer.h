@@ -23,8 +23,8 @@ class Carry {
   std::vector<std::pair<std::string, at::Tensor>> entries_;
 };
 
-/// A layer: a function of the carry and its parameters. Inside, tensor-parallel collectives would run on a group passed in;
-/// gradients are made by autograd over this layer alone (parallel/segment.h).
+/// A layer: a function of the carry and its parameters. Inside, tensor-parallel collectives would run on a
+/// group passed in; gradients are made by autograd over this layer alone (parallel/segment.h).
 class Layer {
  public:
   explicit Layer(spec::LayerDecl decl) : decl_(std::move(decl)) {}
@@ -36,7 +36,8 @@ class Layer {
   virtual void forward(Carry& carry) const = 0;
 
   [[nodiscard]] const spec::LayerDecl& decl() const { return decl_; }
-  /// Gives the layer its parameters, in the order of decl().params. The tensors are views of the owner's buffer.
+  /// Gives the layer its parameters, in the order of decl().params. The tensors are views of the owner's
+  /// buffer.
   void bind(std::vector<at::Tensor> params);
   [[nodiscard]] const std::vector<at::Tensor>& params() const { return params_; }
 

@@ -25,13 +25,19 @@ void initialise(const spec::ParamDecl& param, uint64_t seed, at::Tensor out) {
   const std::span<float> values(out.mutable_data_ptr<float>(), static_cast<size_t>(out.numel()));
   Rng rng({seed, hash64(param.name), static_cast<uint64_t>(Draw::kInit)});
   switch (param.init) {
-    case spec::Init::kZero: std::fill(values.begin(), values.end(), 0.0F); return;
-    case spec::Init::kOne: std::fill(values.begin(), values.end(), 1.0F); return;
+    case spec::Init::kZero:
+      std::fill(values.begin(), values.end(), 0.0F);
+      return;
+    case spec::Init::kOne:
+      std::fill(values.begin(), values.end(), 1.0F);
+      return;
     case spec::Init::kNormal002:
       rng.fill_normal(values);
       for (float& value : values) value *= 0.02F;
       return;
-    case spec::Init::kNormalUnit: rng.fill_normal(values); return;
+    case spec::Init::kNormalUnit:
+      rng.fill_normal(values);
+      return;
     case spec::Init::kXavierUniform: {
       const auto fan = static_cast<double>(param.shape[0] + param.shape[1]);
       const auto limit = static_cast<float>(std::sqrt(6.0 / fan));

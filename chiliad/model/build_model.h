@@ -18,7 +18,8 @@ void initialise(const spec::ParamDecl& param, uint64_t seed, at::Tensor out);
 
 /// The carry that the first layer takes.
 /// patches: [B, N, 3 p p] fp32; time: [B] in 0..1; tokens: [B, T] int64, padded with 0; rows * columns = N.
-[[nodiscard]] layers::Carry make_input(const spec::ModelOptions& options, const at::Tensor& patches, const at::Tensor& time,
-                                       const at::Tensor& tokens, int64_t rows, int64_t columns);
+[[nodiscard]] layers::Carry make_input(const spec::ModelOptions& options, const at::Tensor& patches,
+                                       const at::Tensor& time, const at::Tensor& tokens, int64_t rows,
+                                       int64_t columns);
 
 }  // namespace chiliad::model

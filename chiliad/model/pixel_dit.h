@@ -7,9 +7,10 @@
 
 namespace chiliad::model {
 
-/// Layers of the pixel-space diffusion transformer: a small text encoder over learned token embeddings, patch and time
-/// embedding, blocks with adaLN-single modulation, self-attention, cross-attention to the caption and an MLP, and a head.
-/// Source of the block: PixArt-alpha (adaLN-single: one modulation for all blocks plus a table a block).
+/// Layers of the pixel-space diffusion transformer: a small text encoder over learned token embeddings, patch
+/// and time embedding, blocks with adaLN-single modulation, self-attention, cross-attention to the caption
+/// and an MLP, and a head. Source of the block: PixArt-alpha (adaLN-single: one modulation for all blocks
+/// plus a table a block).
 [[nodiscard]] std::unique_ptr<layers::Layer> make_pixel_dit_layer(const spec::LayerDecl& decl,
                                                                   const spec::ModelOptions& options);
 

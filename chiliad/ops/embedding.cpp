@@ -29,10 +29,13 @@ at::Tensor time_features(const at::Tensor& t, int64_t size) {
 
 at::Tensor grid_positions(int64_t rows, int64_t columns, int64_t width) {
   const at::Tensor row = sin_cos(centred(rows), width / 2).unsqueeze(1).expand({rows, columns, width / 2});
-  const at::Tensor column = sin_cos(centred(columns), width / 2).unsqueeze(0).expand({rows, columns, width / 2});
+  const at::Tensor column =
+      sin_cos(centred(columns), width / 2).unsqueeze(0).expand({rows, columns, width / 2});
   return at::cat({column, row}, 2).reshape({rows * columns, width});
 }
 
-at::Tensor line_positions(int64_t count, int64_t width) { return sin_cos(at::arange(count, at::kFloat), width); }
+at::Tensor line_positions(int64_t count, int64_t width) {
+  return sin_cos(at::arange(count, at::kFloat), width);
+}
 
 }  // namespace chiliad::ops

@@ -17,7 +17,7 @@ namespace chiliad::ops {
 [[nodiscard]] at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
 
 /// fc2(gelu_tanh(fc1(x))).
-[[nodiscard]] at::Tensor mlp(const at::Tensor& x, const at::Tensor& w1, const at::Tensor& b1, const at::Tensor& w2,
-                             const at::Tensor& b2);
+[[nodiscard]] at::Tensor mlp(const at::Tensor& x, const at::Tensor& w1, const at::Tensor& b1,
+                             const at::Tensor& w2, const at::Tensor& b2);
 
 }  // namespace chiliad::ops

@@ -6,7 +6,9 @@
 namespace chiliad::parallel {
 namespace {
 
-bool carries_gradient(const at::Tensor& tensor) { return tensor.is_floating_point() && tensor.requires_grad(); }
+bool carries_gradient(const at::Tensor& tensor) {
+  return tensor.is_floating_point() && tensor.requires_grad();
+}
 
 void add(layers::Carry& gradients, const std::string& name, const at::Tensor& value) {
   if (gradients.has(name) && gradients.get(name).defined()) {

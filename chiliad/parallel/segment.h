@@ -19,8 +19,8 @@ struct Segment {
 /// Runs the layer on detached inputs and puts its outputs (detached) into `carry`.
 [[nodiscard]] Segment run_forward(const layers::Layer& layer, layers::Carry& carry);
 
-/// Backward of the segment: takes the gradients of its outputs from `gradients`, adds those of its inputs to it, and adds
-/// those of the parameters to the parameters' gradient buffers. Frees the graph.
+/// Backward of the segment: takes the gradients of its outputs from `gradients`, adds those of its inputs to
+/// it, and adds those of the parameters to the parameters' gradient buffers. Frees the graph.
 void run_backward(Segment segment, layers::Carry& gradients);
 
 }  // namespace chiliad::parallel

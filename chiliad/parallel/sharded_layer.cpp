@@ -46,7 +46,8 @@ void ShardedLayer::make_pieces() {
     if (high > low) {
       const int64_t row = param.shape.rank() < 2 ? 1 : count / param.shape[0];
       CHILIAD_CHECK_EQ((low - offset) % row, 0);
-      pieces_.push_back({&param, low - begin_, high - low, Box::rows(param.shape, (low - offset) / row, (high - low) / row)});
+      pieces_.push_back({&param, low - begin_, high - low,
+                         Box::rows(param.shape, (low - offset) / row, (high - low) / row)});
     }
     offset += count;
   }
@@ -65,22 +66,40 @@ void ShardedLayer::finish_reduce() {
   ops::sum_parts(received_.const_data_ptr<float>(), ranks, count, owned_gradients());
 }
 
-void ShardedLayer::start_gather(comm::Group& group) { gathering_ = group.all_gather_parts(params_, counts_); }
+void ShardedLayer::start_gather(comm::Group& group) {
+  gathering_ = group.all_gather_parts(params_, counts_);
+}
 
 void ShardedLayer::finish_gather() {
   gathering_->wait();
   gathering_.reset();
 }
 
-void ShardedLayer::zero_gradients() { grads_.zero_(); }
+void ShardedLayer::zero_gradients() {
+  grads_.zero_();
+}
 
-float* ShardedLayer::owned_params() { return params_.mutable_data_ptr<float>() + begin_; }
-float* ShardedLayer::owned_gradients() { return reduced_.mutable_data_ptr<float>(); }
-float* ShardedLayer::exp_avg() { return exp_avg_.mutable_data_ptr<float>(); }
-float* ShardedLayer::exp_avg_sq() { return exp_avg_sq_.mutable_data_ptr<float>(); }
-float* ShardedLayer::average() { return average_.defined() ? average_.mutable_data_ptr<float>() : nullptr; }
+float* ShardedLayer::owned_params() {
+  return params_.mutable_data_ptr<float>() + begin_;
+}
+float* ShardedLayer::owned_gradients() {
+  return reduced_.mutable_data_ptr<float>();
+}
+float* ShardedLayer::exp_avg() {
+  return exp_avg_.mutable_data_ptr<float>();
+}
+float* ShardedLayer::exp_avg_sq() {
+  return exp_avg_sq_.mutable_data_ptr<float>();
+}
+float* ShardedLayer::average() {
+  return average_.defined() ? average_.mutable_data_ptr<float>() : nullptr;
+}
 
-at::Tensor ShardedLayer::whole(size_t param_index) const { return views_.at(param_index).detach(); }
-at::Tensor ShardedLayer::local_gradient(size_t param_index) const { return grad_views_.at(param_index); }
+at::Tensor ShardedLayer::whole(size_t param_index) const {
+  return views_.at(param_index).detach();
+}
+at::Tensor ShardedLayer::local_gradient(size_t param_index) const {
+  return grad_views_.at(param_index);
+}
 
 }  // namespace chiliad::parallel

@@ -14,12 +14,13 @@
 
 namespace chiliad::parallel {
 
-/// One layer's parameters on one data-parallel rank: whole parameters and gradients in flat fp32 buffers, and the run of them
-/// that this rank owns (cut at row borders) with its optimizer state. Replicated data parallelism with a sharded
-/// optimizer; one device is the case of one rank.
+/// One layer's parameters on one data-parallel rank: whole parameters and gradients in flat fp32 buffers, and
+/// the run of them that this rank owns (cut at row borders) with its optimizer state. Replicated data
+/// parallelism with a sharded optimizer; one device is the case of one rank.
 class ShardedLayer {
  public:
-  /// Binds `layer` to views of the parameter buffer. Both outlive this object's use. `average` asks for a moving average.
+  /// Binds `layer` to views of the parameter buffer. Both outlive this object's use. `average` asks for a
+  /// moving average.
   ShardedLayer(layers::Layer& layer, int rank, int num_ranks, bool average);
 
   /// Starts the exchange of gradient shards: every rank receives all ranks' gradients of its own run.
@@ -36,7 +37,7 @@ class ShardedLayer {
     const spec::ParamDecl* param = nullptr;
     int64_t offset = 0;  ///< in the owned run
     int64_t count = 0;
-    Box box;             ///< in the parameter
+    Box box;  ///< in the parameter
   };
   [[nodiscard]] const std::vector<Piece>& pieces() const { return pieces_; }
   [[nodiscard]] const spec::LayerDecl& decl() const { return layer_.decl(); }

@@ -20,7 +20,8 @@ struct LayerState {
 
 class Checker {
  public:
-  explicit Checker(const Program& program) : program_(program), layers_(static_cast<size_t>(program.num_layers)) {}
+  explicit Checker(const Program& program)
+      : program_(program), layers_(static_cast<size_t>(program.num_layers)) {}
 
   void run() {
     for (index_ = 0; index_ < program_.instructions.size(); ++index_) step(program_.instructions[index_]);
@@ -32,8 +33,9 @@ class Checker {
  private:
   void require(bool condition, const char* what) const {
     if (condition) return;
-    const std::string where =
-        index_ < program_.instructions.size() ? op_name(program_.instructions[index_].op) : "end of the program";
+    const std::string where = index_ < program_.instructions.size()
+                                  ? op_name(program_.instructions[index_].op)
+                                  : "end of the program";
     throw InternalError(fmt::format("program, instruction {} ({})", index_, where), what);
   }
 
@@ -48,12 +50,14 @@ class Checker {
         require(i.slot >= 0 && i.slot < program_.num_slots, "slot out of range");
         require(loaded_.insert(i.slot).second, "slot loaded twice");
         return;
-      case Op::kForward: return forward(i);
+      case Op::kForward:
+        return forward(i);
       case Op::kLoss:
         require(forwards_.count({program_.num_layers - 1, i.slot}) == 1, "loss before the last forward");
         require(losses_.insert(i.slot).second, "second loss of a slot");
         return;
-      case Op::kBackward: return backward(i);
+      case Op::kBackward:
+        return backward(i);
       case Op::kReduce:
         require(layer(i).backwards == program_.num_slots, "reduction before the last backward of the layer");
         require(!layer(i).reducing && !layer(i).reduced, "second reduction");
@@ -65,7 +69,8 @@ class Checker {
         layer(i).reduced = true;
         return;
       case Op::kAgree:
-        for (const auto& state : layers_) require(state.reduced, "agreement before all gradients are reduced");
+        for (const auto& state : layers_)
+          require(state.reduced, "agreement before all gradients are reduced");
         require(!std::exchange(agreed_, true), "second agreement");
         return;
       case Op::kOptimize:
@@ -73,7 +78,8 @@ class Checker {
         layer(i).optimized = true;
         return;
       case Op::kGather:
-        require(layer(i).optimized && !layer(i).gathering && !layer(i).gathered, "gather before the optimizer, or twice");
+        require(layer(i).optimized && !layer(i).gathering && !layer(i).gathered,
+                "gather before the optimizer, or twice");
         layer(i).gathering = true;
         return;
       case Op::kAwaitGather:
@@ -111,6 +117,8 @@ class Checker {
 
 }  // namespace
 
-void check(const Program& program) { Checker(program).run(); }
+void check(const Program& program) {
+  Checker(program).run();
+}
 
 }  // namespace chiliad::schedule

@@ -5,16 +5,26 @@ namespace {
 
 void dispatch(const Instruction& i, Stage& stage) {
   switch (i.op) {
-    case Op::kLoad: return stage.load(i.slot);
-    case Op::kForward: return stage.forward(i.layer, i.slot);
-    case Op::kLoss: return stage.loss(i.slot);
-    case Op::kBackward: return stage.backward(i.layer, i.slot);
-    case Op::kReduce: return stage.reduce(i.layer);
-    case Op::kAwaitReduce: return stage.await_reduce(i.layer);
-    case Op::kAgree: return stage.agree();
-    case Op::kOptimize: return stage.optimize(i.layer);
-    case Op::kGather: return stage.gather(i.layer);
-    case Op::kAwaitGather: return stage.await_gather(i.layer);
+    case Op::kLoad:
+      return stage.load(i.slot);
+    case Op::kForward:
+      return stage.forward(i.layer, i.slot);
+    case Op::kLoss:
+      return stage.loss(i.slot);
+    case Op::kBackward:
+      return stage.backward(i.layer, i.slot);
+    case Op::kReduce:
+      return stage.reduce(i.layer);
+    case Op::kAwaitReduce:
+      return stage.await_reduce(i.layer);
+    case Op::kAgree:
+      return stage.agree();
+    case Op::kOptimize:
+      return stage.optimize(i.layer);
+    case Op::kGather:
+      return stage.gather(i.layer);
+    case Op::kAwaitGather:
+      return stage.await_gather(i.layer);
   }
 }
 

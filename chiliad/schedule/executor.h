@@ -6,7 +6,8 @@
 
 namespace chiliad::schedule {
 
-/// What the instructions of a program act on; the torch half implements it (parallel/), tests have a recording one.
+/// What the instructions of a program act on; the torch half implements it (parallel/), tests have a
+/// recording one.
 class Stage {
  public:
   virtual ~Stage() = default;

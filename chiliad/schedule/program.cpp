@@ -5,8 +5,9 @@
 namespace chiliad::schedule {
 
 const char* op_name(Op op) {
-  constexpr std::array<const char*, 11> kNames{"none",  "load",     "forward", "loss",   "backward",    "reduce", "await_reduce",
-                                               "agree", "optimize", "gather",  "await_gather"};
+  constexpr std::array<const char*, 11> kNames{"none",     "load",   "forward",      "loss",
+                                               "backward", "reduce", "await_reduce", "agree",
+                                               "optimize", "gather", "await_gather"};
   return kNames[static_cast<size_t>(op)];
 }
 

@@ -7,7 +7,9 @@
 namespace chiliad::schedule {
 namespace {
 
-double at(const std::vector<double>& values, int32_t index) { return values.at(static_cast<size_t>(index)); }
+double at(const std::vector<double>& values, int32_t index) {
+  return values.at(static_cast<size_t>(index));
+}
 
 struct Machine {
   double now = 0.0;        // of the compute
@@ -40,15 +42,32 @@ Prediction simulate(const Program& program, const Costs& costs) {
     const auto layer = static_cast<size_t>(std::max(i.layer, 0));
     switch (i.op) {
       case Op::kLoad:
-      case Op::kLoss: break;
-      case Op::kForward: machine.compute(at(costs.forward.at(layer), i.slot)); break;
-      case Op::kBackward: machine.compute(at(costs.backward.at(layer), i.slot)); break;
-      case Op::kReduce: reduced[layer] = machine.transfer(at(costs.reduce, i.layer)); break;
-      case Op::kAwaitReduce: machine.await(reduced[layer]); break;
-      case Op::kAgree: machine.await(machine.transfer(costs.agree)); break;
-      case Op::kOptimize: machine.compute(at(costs.optimize, i.layer)); break;
-      case Op::kGather: gathered[layer] = machine.transfer(at(costs.gather, i.layer)); break;
-      case Op::kAwaitGather: machine.await(gathered[layer]); break;
+      case Op::kLoss:
+        break;
+      case Op::kForward:
+        machine.compute(at(costs.forward.at(layer), i.slot));
+        break;
+      case Op::kBackward:
+        machine.compute(at(costs.backward.at(layer), i.slot));
+        break;
+      case Op::kReduce:
+        reduced[layer] = machine.transfer(at(costs.reduce, i.layer));
+        break;
+      case Op::kAwaitReduce:
+        machine.await(reduced[layer]);
+        break;
+      case Op::kAgree:
+        machine.await(machine.transfer(costs.agree));
+        break;
+      case Op::kOptimize:
+        machine.compute(at(costs.optimize, i.layer));
+        break;
+      case Op::kGather:
+        gathered[layer] = machine.transfer(at(costs.gather, i.layer));
+        break;
+      case Op::kAwaitGather:
+        machine.await(gathered[layer]);
+        break;
     }
   }
   machine.total.seconds = machine.now;

@@ -7,8 +7,8 @@
 namespace chiliad::spec {
 namespace {
 
-constexpr int64_t kVocabulary = 258;      // bytes, padding, null caption (text/byte_tokenizer.h)
-constexpr int64_t kTimeFeatures = 256;    // sin-cos features of the time
+constexpr int64_t kVocabulary = 258;    // bytes, padding, null caption (text/byte_tokenizer.h)
+constexpr int64_t kTimeFeatures = 256;  // sin-cos features of the time
 
 ParamDecl matrix(const std::string& name, int64_t rows, int64_t columns, Init init = Init::kXavierUniform) {
   return {name + ".weight", Shape{rows, columns}, init, true};
@@ -18,7 +18,8 @@ ParamDecl vector(const std::string& name, int64_t size, Init init = Init::kZero)
   return {name, Shape{size}, init, false};
 }
 
-void add_linear(LayerDecl& layer, const std::string& name, int64_t in, int64_t out, Init init = Init::kXavierUniform) {
+void add_linear(LayerDecl& layer, const std::string& name, int64_t in, int64_t out,
+                Init init = Init::kXavierUniform) {
   layer.params.push_back(matrix(layer.name + "." + name, out, in, init));
   layer.params.push_back(vector(layer.name + "." + name + ".bias", out));
 }
@@ -28,7 +29,8 @@ void add_norm(LayerDecl& layer, const std::string& name, int64_t size) {
   layer.params.push_back(vector(layer.name + "." + name + ".bias", size));
 }
 
-LayerDecl base_layer(LayerKind kind, const std::string& name, const std::string& component, const ModelOptions& options) {
+LayerDecl base_layer(LayerKind kind, const std::string& name, const std::string& component,
+                     const ModelOptions& options) {
   LayerDecl layer;
   layer.kind = kind;
   layer.name = name;
@@ -48,7 +50,8 @@ LayerDecl text_embedding(const ModelOptions& options) {
 }
 
 LayerDecl text_block(const ModelOptions& options, int64_t index) {
-  LayerDecl layer = base_layer(LayerKind::kTextBlock, fmt::format("text.blocks.{}", index), "text_encoder", options);
+  LayerDecl layer =
+      base_layer(LayerKind::kTextBlock, fmt::format("text.blocks.{}", index), "text_encoder", options);
   add_norm(layer, "norm1", options.width);
   add_linear(layer, "attn.qkv", options.width, 3 * options.width);
   add_linear(layer, "attn.proj", options.width, options.width);
@@ -74,8 +77,10 @@ LayerDecl image_embedding(const ModelOptions& options) {
 }
 
 LayerDecl diffusion_block(const ModelOptions& options, int64_t index) {
-  LayerDecl layer = base_layer(LayerKind::kDiffusionBlock, fmt::format("blocks.{}", index), "backbone", options);
-  layer.params.push_back({layer.name + ".scale_shift_table", Shape{6, options.width}, Init::kNormal002, false});
+  LayerDecl layer =
+      base_layer(LayerKind::kDiffusionBlock, fmt::format("blocks.{}", index), "backbone", options);
+  layer.params.push_back(
+      {layer.name + ".scale_shift_table", Shape{6, options.width}, Init::kNormal002, false});
   add_linear(layer, "attn.qkv", options.width, 3 * options.width);
   add_linear(layer, "attn.proj", options.width, options.width);
   add_linear(layer, "cross.q", options.width, options.width);
@@ -97,7 +102,9 @@ LayerDecl image_head(const ModelOptions& options) {
   return layer;
 }
 
-double linear(double rows, double in, double out) { return 2.0 * rows * in * out; }
+double linear(double rows, double in, double out) {
+  return 2.0 * rows * in * out;
+}
 
 }  // namespace
 
@@ -120,7 +127,8 @@ Work LayerDecl::forward(const BatchShape& shape) const {
   const auto d = static_cast<double>(width);
   const auto f = static_cast<double>(hidden);
   switch (kind) {
-    case LayerKind::kTextEmbedding: return {0.0, 0.0, text * d, 3.0};
+    case LayerKind::kTextEmbedding:
+      return {0.0, 0.0, text * d, 3.0};
     case LayerKind::kTextBlock:
       return {linear(text, d, 4 * d) + linear(text, d, 2 * f),
               4.0 * text * static_cast<double>(shape.text_tokens) * d, text * (10 * d + 3 * f), 14.0};
@@ -132,7 +140,8 @@ Work LayerDecl::forward(const BatchShape& shape) const {
               4.0 * image * static_cast<double>(shape.image_tokens + shape.text_tokens) * d,
               image * (18 * d + 3 * f) + text * 2 * d, 32.0};
     case LayerKind::kImageHead:
-      return {linear(image, d, static_cast<double>(pixels)), 0.0, image * (4 * d + 2 * static_cast<double>(pixels)), 8.0};
+      return {linear(image, d, static_cast<double>(pixels)), 0.0,
+              image * (4 * d + 2 * static_cast<double>(pixels)), 8.0};
   }
   return {};
 }

@@ -9,7 +9,8 @@
 
 namespace chiliad::spec {
 
-/// How a parameter starts. Draws come from Rng({seed, hash(name), Draw::kInit}), so they depend on nothing else.
+/// How a parameter starts. Draws come from Rng({seed, hash(name), Draw::kInit}), so they depend on nothing
+/// else.
 enum class Init { kZero, kOne, kXavierUniform, kNormal002, kNormalUnit };
 
 /// One parameter of a layer; `name` is unique in the model and is the key in checkpoints.
@@ -53,12 +54,14 @@ struct LayerDecl {
   int64_t hidden = 0;  ///< MLP width
   int64_t pixels = 0;  ///< values of one patch
 
-  /// Forward work of a micro-batch; backward is twice that for trained layers. 1 MAC = 2 FLOPs, full attention counted.
+  /// Forward work of a micro-batch; backward is twice that for trained layers. 1 MAC = 2 FLOPs, full
+  /// attention counted.
   [[nodiscard]] Work forward(const BatchShape& shape) const;
   [[nodiscard]] int64_t num_params() const;
 };
 
-/// A model: its layers in the order of the forward pass. The one place where shapes, names, work and order are declared.
+/// A model: its layers in the order of the forward pass. The one place where shapes, names, work and order
+/// are declared.
 struct LayerTable {
   std::vector<LayerDecl> layers;
 

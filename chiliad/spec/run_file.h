@@ -31,10 +31,12 @@ struct RunFile {
 };
 
 /// Reads `path` and applies `overrides` ("section.key=value", from --set). Throws InvalidInput with
-/// "file:line:column: section.key: expected ..., got ...": unknown keys name the nearest valid one, numbers outside
-/// their range name the range, and YAML that means different things to different readers (yes/no, 0123, 12:30,
-/// duplicate keys, tags, aliases beyond a bound, several documents, tabs, bytes that are not UTF-8) is refused.
-[[nodiscard]] RunFile read_run_file(const std::filesystem::path& path, const std::vector<std::string>& overrides);
+/// "file:line:column: section.key: expected ..., got ...": unknown keys name the nearest valid one, numbers
+/// outside their range name the range, and YAML that means different things to different readers (yes/no,
+/// 0123, 12:30, duplicate keys, tags, aliases beyond a bound, several documents, tabs, bytes that are not
+/// UTF-8) is refused.
+[[nodiscard]] RunFile read_run_file(const std::filesystem::path& path,
+                                    const std::vector<std::string>& overrides);
 /// The same from text; `name` stands for the path in messages, `stem` for the default run name.
 [[nodiscard]] RunFile parse_run_file(std::string_view text, const std::string& name, const std::string& stem,
                                      const std::vector<std::string>& overrides);
@@ -51,7 +53,8 @@ struct Difference {
 };
 [[nodiscard]] std::vector<Difference> compare(const RunFile& old_file, const RunFile& new_file);
 
-/// Digest of the settings that decide the content of steps (data section without loader and micro-batch keys, seed).
+/// Digest of the settings that decide the content of steps (data section without loader and micro-batch keys,
+/// seed).
 [[nodiscard]] Digest content_digest(const RunFile& file);
 
 /// Markdown reference of all sections, generated from the option tables.

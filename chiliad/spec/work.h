@@ -5,8 +5,8 @@
 
 namespace chiliad::spec {
 
-/// How fast one rank does each kind of work. Measured (`chiliad probe`), recorded with the layout, used by `pack` alone:
-/// rates change the packing, and with it rounding, never the content of a step.
+/// How fast one rank does each kind of work. Measured (`chiliad probe`), recorded with the layout, used by
+/// `pack` alone: rates change the packing, and with it rounding, never the content of a step.
 struct Rates {
   double linear_flops_per_s = 9e10;
   double attention_flops_per_s = 1.2e10;

@@ -6,7 +6,8 @@
 
 namespace chiliad::stepplan {
 
-/// Work model of a layout: predicted seconds of forward + backward of a micro-batch, from the model's layer table.
+/// Work model of a layout: predicted seconds of forward + backward of a micro-batch, from the model's layer
+/// table.
 [[nodiscard]] WorkModel make_work_model(const spec::ModelOptions& model, const spec::Rates& rates);
 
 }  // namespace chiliad::stepplan

@@ -18,7 +18,8 @@ class ByteTokenizer {
 
   explicit ByteTokenizer(int64_t max_tokens) : max_tokens_(max_tokens) {}
 
-  /// At most max_tokens ids; a character is never cut. Bytes that are not UTF-8 become U+FFFD. An empty text is {kNull}.
+  /// At most max_tokens ids; a character is never cut. Bytes that are not UTF-8 become U+FFFD. An empty text
+  /// is {kNull}.
   [[nodiscard]] std::vector<int32_t> encode(std::string_view text) const;
   /// Names this tokenizer and its settings; keys the derived columns.
   [[nodiscard]] Digest digest() const;

@@ -14,7 +14,8 @@ namespace {
 constexpr int kParentGone = 4;
 }
 
-ParentLink::ParentLink(ipc::Channel channel) : channel_(std::move(channel)), listener_([this] { listen(); }) {}
+ParentLink::ParentLink(ipc::Channel channel)
+    : channel_(std::move(channel)), listener_([this] { listen(); }) {}
 
 ParentLink::~ParentLink() {
   finishing_ = true;
@@ -41,7 +42,9 @@ void ParentLink::listen() {
 
 void ParentLink::handle(const ipc::Frame& frame) {
   switch (frame.type) {
-    case ipc::FrameType::kStop: stop_ = true; return;
+    case ipc::FrameType::kStop:
+      stop_ = true;
+      return;
     case ipc::FrameType::kJournalDone: {
       std::lock_guard lock(mutex_);
       ++journal_acks_;
@@ -52,11 +55,13 @@ void ParentLink::handle(const ipc::Frame& frame) {
       const auto body = nlohmann::json::parse(frame.body);
       std::lock_guard lock(mutex_);
       if (slot_free_) {
-        slot_free_(body.at("slot").get<int>(), body.value("step", int64_t{-1}), body.value("committed", false));
+        slot_free_(body.at("slot").get<int>(), body.value("step", int64_t{-1}),
+                   body.value("committed", false));
       }
       return;
     }
-    default: log_warn("the parent sent a frame of unknown type {}", static_cast<uint32_t>(frame.type));
+    default:
+      log_warn("the parent sent a frame of unknown type {}", static_cast<uint32_t>(frame.type));
   }
 }
 
@@ -69,6 +74,8 @@ void ParentLink::make_durable(const std::string& amendments, Nanoseconds deadlin
   }
 }
 
-void ParentLink::finish() { finishing_ = true; }
+void ParentLink::finish() {
+  finishing_ = true;
+}
 
 }  // namespace chiliad::train

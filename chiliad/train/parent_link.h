@@ -12,8 +12,8 @@
 
 namespace chiliad::train {
 
-/// The worker's end of the channel to its parent: sends frames, and follows what the parent says on a thread of its own.
-/// When the parent is gone the process leaves at once: nobody would persist what it computes.
+/// The worker's end of the channel to its parent: sends frames, and follows what the parent says on a thread
+/// of its own. When the parent is gone the process leaves at once: nobody would persist what it computes.
 class ParentLink {
  public:
   explicit ParentLink(ipc::Channel channel);

@@ -10,8 +10,8 @@ stepplan::TokenCount make_token_count(const index::Index& index, int64_t max_tok
   const Digest tokenizer = text::ByteTokenizer(max_tokens).digest();
   auto columns = std::make_shared<std::vector<index::TokenColumn>>();  // shared by the copies of the function
   for (const auto& shard : index.shards()) {
-    columns->push_back(index::read_token_column(index::token_column_path(index.folder(), shard.content, tokenizer),
-                                                shard.captions.size()));
+    columns->push_back(index::read_token_column(
+        index::token_column_path(index.folder(), shard.content, tokenizer), shard.captions.size()));
   }
   return [columns](uint32_t shard, uint32_t caption) { return (*columns)[shard].caption_tokens[caption]; };
 }

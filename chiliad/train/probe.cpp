@@ -50,7 +50,8 @@ class ProbeModel {
     const at::Tensor patches = at::randn({shape.items, shape.image_tokens, width});
     const at::Tensor tokens = at::ones({shape.items, shape.text_tokens}, at::kLong);
     const double start = thread_cpu_seconds();
-    layers::Carry carry = model::make_input(run_.model, patches, at::full({shape.items}, 0.5), tokens, rows, columns);
+    layers::Carry carry =
+        model::make_input(run_.model, patches, at::full({shape.items}, 0.5), tokens, rows, columns);
     std::vector<parallel::Segment> segments;
     for (const auto& layer : layers_) segments.push_back(parallel::run_forward(*layer, carry));
     layers::Carry gradients;
@@ -98,13 +99,15 @@ Terms solve(const std::vector<ShapeTime>& times, const std::array<bool, kKinds>&
     }
   }
   Terms cost{};
-  for (size_t i = 0; i < kKinds; ++i) cost[i] = matrix[i][i] == 0.0 ? 0.0 : matrix[i][kKinds] / matrix[i][i] / scale[i];
+  for (size_t i = 0; i < kKinds; ++i)
+    cost[i] = matrix[i][i] == 0.0 ? 0.0 : matrix[i][kKinds] / matrix[i][i] / scale[i];
   return cost;
 }
 
 }  // namespace
 
-std::vector<ShapeTime> time_shapes(const spec::RunFile& run, const std::vector<spec::BatchShape>& shapes, int repeats) {
+std::vector<ShapeTime> time_shapes(const spec::RunFile& run, const std::vector<spec::BatchShape>& shapes,
+                                   int repeats) {
   ProbeModel model(run);
   const auto table = spec::make_layer_table(run.model);
   std::vector<std::vector<double>> samples(shapes.size());
@@ -132,7 +135,8 @@ std::vector<spec::BatchShape> probe_shapes(const spec::RunFile& run) {
     most = std::max(most, tokens);
   }
   std::vector<spec::BatchShape> shapes;
-  for (const int64_t items : {int64_t{1}, int64_t{2}, int64_t{4}, int64_t{8}, std::min<int64_t>(16, run.data.micro_batch_items)}) {
+  for (const int64_t items :
+       {int64_t{1}, int64_t{2}, int64_t{4}, int64_t{8}, std::min<int64_t>(16, run.data.micro_batch_items)}) {
     for (const int64_t tokens : {least, most}) {
       for (const int64_t text : {int64_t{12}, std::min<int64_t>(48, run.model.text_max_tokens)}) {
         shapes.push_back({items, tokens, text});

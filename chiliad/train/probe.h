@@ -14,10 +14,10 @@ struct ShapeTime {
   double cpu_seconds = 0.0;
 };
 
-/// Runs micro-batches of the given shapes through the run's model (random weights and inputs) and takes the median of
-/// `repeats` measurements of each, interleaved.
-[[nodiscard]] std::vector<ShapeTime> time_shapes(const spec::RunFile& run, const std::vector<spec::BatchShape>& shapes,
-                                                 int repeats);
+/// Runs micro-batches of the given shapes through the run's model (random weights and inputs) and takes the
+/// median of `repeats` measurements of each, interleaved.
+[[nodiscard]] std::vector<ShapeTime> time_shapes(const spec::RunFile& run,
+                                                 const std::vector<spec::BatchShape>& shapes, int repeats);
 
 /// Shapes that span what the run's buckets and micro-batches can hold.
 [[nodiscard]] std::vector<spec::BatchShape> probe_shapes(const spec::RunFile& run);

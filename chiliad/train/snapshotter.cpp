@@ -28,7 +28,8 @@ int Snapshotter::take_slot(Nanoseconds deadline) {
   return static_cast<int>(free - busy_.begin());
 }
 
-bool Snapshotter::start(int64_t step, std::string state, std::vector<checkpoint::OwnedBox> boxes, Nanoseconds deadline) {
+bool Snapshotter::start(int64_t step, std::string state, std::vector<checkpoint::OwnedBox> boxes,
+                        Nanoseconds deadline) {
   wait_copied();
   const int slot = take_slot(deadline);
   if (slot < 0) return false;

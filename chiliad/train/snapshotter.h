@@ -14,8 +14,8 @@
 
 namespace chiliad::train {
 
-/// Copies a rank's owned boxes into the snapshot ring behind the next forward and backward. The values must not change
-/// until `wait_copied` has returned; the stage calls it before the optimizer.
+/// Copies a rank's owned boxes into the snapshot ring behind the next forward and backward. The values must
+/// not change until `wait_copied` has returned; the stage calls it before the optimizer.
 class Snapshotter {
  public:
   /// Called, from the copying thread, when a slot holds a complete snapshot: (slot, step).
@@ -24,8 +24,10 @@ class Snapshotter {
   Snapshotter(checkpoint::SnapshotRing ring, int rank, OnComplete on_complete);
   ~Snapshotter();
 
-  /// Starts a copy. Waits up to `deadline` for a free slot; returns false if there is none (persisting is too slow).
-  [[nodiscard]] bool start(int64_t step, std::string state, std::vector<checkpoint::OwnedBox> boxes, Nanoseconds deadline);
+  /// Starts a copy. Waits up to `deadline` for a free slot; returns false if there is none (persisting is too
+  /// slow).
+  [[nodiscard]] bool start(int64_t step, std::string state, std::vector<checkpoint::OwnedBox> boxes,
+                           Nanoseconds deadline);
   /// Until the running copy is done. Throws what it failed with.
   void wait_copied();
   /// The parent is done with a slot.

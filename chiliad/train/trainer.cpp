@@ -36,12 +36,17 @@ class StepClock final : public schedule::Watcher {
  private:
   static observe::Row row_of(schedule::Op op) {
     switch (op) {
-      case schedule::Op::kLoad: return observe::Row::kHostToDevice;
+      case schedule::Op::kLoad:
+        return observe::Row::kHostToDevice;
       case schedule::Op::kForward:
-      case schedule::Op::kLoss: return observe::Row::kForward;
-      case schedule::Op::kBackward: return observe::Row::kBackward;
-      case schedule::Op::kOptimize: return observe::Row::kOptimizer;
-      default: return observe::Row::kCommunication;
+      case schedule::Op::kLoss:
+        return observe::Row::kForward;
+      case schedule::Op::kBackward:
+        return observe::Row::kBackward;
+      case schedule::Op::kOptimize:
+        return observe::Row::kOptimizer;
+      default:
+        return observe::Row::kCommunication;
     }
   }
 
@@ -53,7 +58,8 @@ class StepClock final : public schedule::Watcher {
 
 nlohmann::json verdicts_to_json(const loader::RankStep& step) {
   nlohmann::json list = nlohmann::json::array();
-  for (const auto& verdict : step.verdicts) list.push_back({{"sample", verdict.sample}, {"reason", verdict.reason}});
+  for (const auto& verdict : step.verdicts)
+    list.push_back({{"sample", verdict.sample}, {"reason", verdict.reason}});
   return list;
 }
 
@@ -76,8 +82,8 @@ void Trainer::build_model() {
   const auto& run = *setup_.run;
   layers_ = model::build_model(run.model);
   for (auto& layer : layers_) {
-    shards_.push_back(std::make_unique<parallel::ShardedLayer>(*layer, setup_.group->rank(), setup_.group->size(),
-                                                               run.optimizer.ema > 0.0));
+    shards_.push_back(std::make_unique<parallel::ShardedLayer>(
+        *layer, setup_.group->rank(), setup_.group->size(), run.optimizer.ema > 0.0));
     auto& shard = *shards_.back();
     for (size_t i = 0; i < layer->decl().params.size(); ++i) {
       if (setup_.resume == nullptr) model::initialise(layer->decl().params[i], run.run.seed, shard.whole(i));
@@ -104,7 +110,8 @@ void Trainer::load_checkpoint() {
     for (const auto& piece : shard->pieces()) {
       read("optim", "exp_avg." + piece.param->name, piece.box, shard->exp_avg() + piece.offset);
       read("optim", "exp_avg_sq." + piece.param->name, piece.box, shard->exp_avg_sq() + piece.offset);
-      if (shard->average() != nullptr) read("ema", piece.param->name, piece.box, shard->average() + piece.offset);
+      if (shard->average() != nullptr)
+        read("ema", piece.param->name, piece.box, shard->average() + piece.offset);
     }
   }
   const auto state = nlohmann::json::parse(ckpt.state());
@@ -166,9 +173,12 @@ StepReport Trainer::run_step(bool stop_requested, const StepWatcher& watcher) {
   if (report.updated) ++num_updates_;
   skipped_in_a_row_ = report.updated ? 0 : skipped_in_a_row_ + 1;
   if (!report.agreement.finite && skipped_in_a_row_ > kMaxSkippedUpdates) {
-    throw CorruptData(fmt::format("step {}", report.step),
-                      fmt::format("gradients were not finite for {} steps in a row. Lower optimizer.lr, or look at the data "
-                                  "with `chiliad data verify`", skipped_in_a_row_));
+    throw CorruptData(
+        fmt::format("step {}", report.step),
+        fmt::format(
+            "gradients were not finite for {} steps in a row. Lower optimizer.lr, or look at the data "
+            "with `chiliad data verify`",
+            skipped_in_a_row_));
   }
   ++next_step_;
   items_seen_ += report.num_items;
@@ -186,7 +196,8 @@ std::vector<stepplan::Amendment> Trainer::agree_on_verdicts(const loader::RankSt
       const auto sample = entry.at("sample").get<int64_t>();
       // Loaded ahead, before the sample was agreed to be bad: nothing new.
       if (setup_.journal.weight(sample, step.step) == 0.0F) continue;
-      // From the step after: a replay of this step finds the item bad again by itself, with the same rounding.
+      // From the step after: a replay of this step finds the item bad again by itself, with the same
+      // rounding.
       fresh.push_back({step.step + 1, sample, entry.at("reason").get<std::string>()});
     }
   }
@@ -202,10 +213,11 @@ std::vector<stepplan::Amendment> Trainer::agree_on_verdicts(const loader::RankSt
   }
   const double fraction = static_cast<double>(bad_seen_) / static_cast<double>(items_seen_);
   if (items_seen_ >= kMinItemsForRate && fraction > data.max_bad_fraction) {
-    throw CorruptData(setup_.index->key(first.sample),
-                      fmt::format("{} of {} items could not be used, more than data.max_bad_fraction {} (last: {}). Check "
-                                  "the data with `chiliad data verify`", bad_seen_, items_seen_, data.max_bad_fraction,
-                                  first.reason));
+    throw CorruptData(
+        setup_.index->key(first.sample),
+        fmt::format("{} of {} items could not be used, more than data.max_bad_fraction {} (last: {}). Check "
+                    "the data with `chiliad data verify`",
+                    bad_seen_, items_seen_, data.max_bad_fraction, first.reason));
   }
   loader_->amend(fresh);
   return fresh;
@@ -216,7 +228,10 @@ double Trainer::step_flops(const loader::RankStep& step) const {
   const int64_t patch = setup_.run->model.patch;
   for (const auto& batch : step.slots) {
     for (size_t i = 0; i < batch.items.size(); ++i) {
-      flops += table_.step_work({1, (batch.bucket.width / patch) * (batch.bucket.height / patch), batch.token_counts[i]}).flops();
+      flops += table_
+                   .step_work({1, (batch.bucket.width / patch) * (batch.bucket.height / patch),
+                               batch.token_counts[i]})
+                   .flops();
     }
   }
   return flops;
@@ -224,8 +239,10 @@ double Trainer::step_flops(const loader::RankStep& step) const {
 
 std::vector<checkpoint::OwnedBox> Trainer::owned_boxes() {
   std::vector<checkpoint::OwnedBox> boxes;
-  auto add = [&](const char* section, const std::string& name, const parallel::ShardedLayer::Piece& piece, const float* data) {
-    boxes.push_back({section, name, DType::kF32, piece.param->shape, piece.box, reinterpret_cast<const std::byte*>(data)});
+  auto add = [&](const char* section, const std::string& name, const parallel::ShardedLayer::Piece& piece,
+                 const float* data) {
+    boxes.push_back({section, name, DType::kF32, piece.param->shape, piece.box,
+                     reinterpret_cast<const std::byte*>(data)});
   };
   for (auto& shard : shards_) {
     for (const auto& piece : shard->pieces()) {

@@ -37,13 +37,13 @@ struct TrainerSetup {
 
 /// One step, done.
 struct StepReport {
-  int64_t step = 0;   ///< its number, from 0
+  int64_t step = 0;  ///< its number, from 0
   int64_t epoch = 0;
   double lr = 0.0;
   Agreement agreement;
   bool updated = false;
   int64_t num_items = 0;
-  Digest items;       ///< digest of the step's items
+  Digest items;  ///< digest of the step's items
   double predicted_seconds = 0.0;
   std::vector<stepplan::Amendment> amendments;  ///< newly agreed, to be made durable before the next step
   observe::TimeAccount::Report account;

@@ -33,12 +33,17 @@ constexpr int64_t kMaxJournalBytes = 256 << 20;
 
 ipc::Phase phase_of(schedule::Op op) {
   switch (op) {
-    case schedule::Op::kLoad: return ipc::Phase::kHostToDevice;
+    case schedule::Op::kLoad:
+      return ipc::Phase::kHostToDevice;
     case schedule::Op::kForward:
-    case schedule::Op::kLoss: return ipc::Phase::kForward;
-    case schedule::Op::kBackward: return ipc::Phase::kBackward;
-    case schedule::Op::kOptimize: return ipc::Phase::kOptimizer;
-    default: return ipc::Phase::kCommunication;
+    case schedule::Op::kLoss:
+      return ipc::Phase::kForward;
+    case schedule::Op::kBackward:
+      return ipc::Phase::kBackward;
+    case schedule::Op::kOptimize:
+      return ipc::Phase::kOptimizer;
+    default:
+      return ipc::Phase::kCommunication;
   }
 }
 
@@ -57,11 +62,16 @@ const char* kind_name(const std::exception& error) {
   const auto* known = dynamic_cast<const Error*>(&error);
   if (known == nullptr) return "internal";
   switch (known->kind()) {
-    case ErrorKind::kInvalidInput: return "invalid_input";
-    case ErrorKind::kUnavailable: return "unavailable";
-    case ErrorKind::kCorruptData: return "corrupt_data";
-    case ErrorKind::kPeerLost: return "peer_lost";
-    case ErrorKind::kInternal: return "internal";
+    case ErrorKind::kInvalidInput:
+      return "invalid_input";
+    case ErrorKind::kUnavailable:
+      return "unavailable";
+    case ErrorKind::kCorruptData:
+      return "corrupt_data";
+    case ErrorKind::kPeerLost:
+      return "peer_lost";
+    case ErrorKind::kInternal:
+      return "internal";
   }
   return "internal";
 }
@@ -137,7 +147,8 @@ class WorkerRun {
     options.size = arguments_.world;
     options.port = arguments_.port;
     options.listen_fd = arguments_.listen;
-    options.timeout = std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(run_file_.parallel.timeout_s));
+    options.timeout =
+        std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(run_file_.parallel.timeout_s));
     group_ = comm::connect(options);
     mark_startup();
   }
@@ -167,11 +178,13 @@ class WorkerRun {
     const auto boxes = trainer_->owned_boxes();
     const int64_t slot_bytes = checkpoint::SnapshotRing::slot_bytes_for(boxes, kStateRoom);
     snapshotter_ = std::make_unique<Snapshotter>(
-        checkpoint::SnapshotRing::create(kSlots, slot_bytes), arguments_.rank, [this](int slot, int64_t step) {
+        checkpoint::SnapshotRing::create(kSlots, slot_bytes), arguments_.rank,
+        [this](int slot, int64_t step) {
           link_.send(ipc::FrameType::kSnapshot, Json{{"step", step}, {"slot", slot}}.dump());
         });
     link_.on_slot_free([this](int slot, int64_t, bool) { snapshotter_->release(slot); });
-    link_.send(ipc::FrameType::kRing, Json{{"slots", kSlots}, {"slot_bytes", slot_bytes}}.dump(), snapshotter_->ring_fd());
+    link_.send(ipc::FrameType::kRing, Json{{"slots", kSlots}, {"slot_bytes", slot_bytes}}.dump(),
+               snapshotter_->ring_fd());
     trainer_->set_before_update([this] {
       const observe::TimeAccount::Scope scope(trainer_->account(), observe::Row::kCheckpoint);
       snapshotter_->wait_copied();
@@ -185,10 +198,11 @@ class WorkerRun {
     while (!trainer_->finished() && !stopped) {
       page_.set(trainer_->next_step(), ipc::Phase::kDataWait, -1, -1);
       maybe_kill(arguments_.rank, trainer_->next_step(), ipc::Phase::kDataWait);
-      StepReport report = trainer_->run_step(link_.stop_requested(), [this](int64_t step, int32_t index, const auto& i) {
-        page_.set(step, phase_of(i.op), i.slot, index);
-        maybe_kill(arguments_.rank, step, phase_of(i.op));
-      });
+      StepReport report =
+          trainer_->run_step(link_.stop_requested(), [this](int64_t step, int32_t index, const auto& i) {
+            page_.set(step, phase_of(i.op), i.slot, index);
+            maybe_kill(arguments_.rank, step, phase_of(i.op));
+          });
       stopped = report.agreement.stop;
       send_ledger(report);
       if (!report.amendments.empty()) record(report.amendments);
@@ -203,7 +217,9 @@ class WorkerRun {
     flush_metrics();
     page_.set(trainer_->next_step(), ipc::Phase::kFinished, -1, -1);
     link_.send(ipc::FrameType::kFinished,
-               Json{{"step", trainer_->next_step()}, {"reason", stopped && !trainer_->finished() ? "stopped" : "done"}}.dump());
+               Json{{"step", trainer_->next_step()},
+                    {"reason", stopped && !trainer_->finished() ? "stopped" : "done"}}
+                   .dump());
   }
 
   [[nodiscard]] bool due(int64_t steps_done, bool stopped) const {
@@ -217,13 +233,15 @@ class WorkerRun {
     injected_delay(observe::Row::kCheckpoint);
     maybe_kill(arguments_.rank, trainer_->next_step(), ipc::Phase::kCheckpoint);
     const auto deadline = std::chrono::duration<double>(run_file_.checkpoint.timeout_s);
-    // A slot is awaited by all ranks alike: a rank that skipped alone would leave a checkpoint without its part.
+    // A slot is awaited by all ranks alike: a rank that skipped alone would leave a checkpoint without its
+    // part.
     if (snapshotter_->start(trainer_->next_step(), trainer_->state(), trainer_->owned_boxes(),
                             std::chrono::duration_cast<Nanoseconds>(deadline))) {
       return;
     }
-    const auto message = fmt::format("no snapshot slot came free within checkpoint.timeout_s = {} s: storage is too slow",
-                                     run_file_.checkpoint.timeout_s);
+    const auto message =
+        fmt::format("no snapshot slot came free within checkpoint.timeout_s = {} s: storage is too slow",
+                    run_file_.checkpoint.timeout_s);
     throw Unavailable(fmt::format("checkpoint of step {}", trainer_->next_step()), message);
   }
 
@@ -253,8 +271,8 @@ class WorkerRun {
     report.account = trainer_->account().close_step();
     const double wait = report.account.seconds[static_cast<size_t>(observe::Row::kDataWait)];
     if (wait > run_file_.observe.data_wait_alarm_s) {
-      log_warn("step {}: rank {} waited {:.2f} s for data (alarm at {:.2f} s)", report.step, arguments_.rank, wait,
-               run_file_.observe.data_wait_alarm_s);
+      log_warn("step {}: rank {} waited {:.2f} s for data (alarm at {:.2f} s)", report.step, arguments_.rank,
+               wait, run_file_.observe.data_wait_alarm_s);
     }
     metrics_.add(report);
     const int64_t every = run_file_.observe.log_every;
@@ -299,7 +317,8 @@ int run_worker(const WorkerArguments& arguments) {
     std::string message = error.what();
     if (!place.empty() && message.rfind(place + ": ", 0) == 0) message = message.substr(place.size() + 2);
     link.send(ipc::FrameType::kError,
-              Json{{"kind", kind_name(error)}, {"place", place}, {"message", message}, {"step", run->step()}}.dump());
+              Json{{"kind", kind_name(error)}, {"place", place}, {"message", message}, {"step", run->step()}}
+                  .dump());
     std::fflush(nullptr);
     ::_exit(exit_code(error));  // peers may hold collectives open; nothing here is left to save
   }

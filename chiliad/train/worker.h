@@ -19,7 +19,8 @@ struct WorkerArguments {
   int parent = 0;
 };
 
-/// Trains until the run's last step or until the parent asks to stop. Errors are sent to the parent. returns: exit code.
+/// Trains until the run's last step or until the parent asks to stop. Errors are sent to the parent. returns:
+/// exit code.
 int run_worker(const WorkerArguments& arguments);
 
 }  // namespace chiliad::train

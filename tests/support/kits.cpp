@@ -18,6 +18,8 @@ std::filesystem::path golden_kit() {
   return std::filesystem::exists(folder / "data") ? folder / "data" : folder;
 }
 
-std::filesystem::path hard_files_kit() { return from_environment("CHILIAD_HARDFILES", "hardfiles"); }
+std::filesystem::path hard_files_kit() {
+  return from_environment("CHILIAD_HARDFILES", "hardfiles");
+}
 
 }  // namespace chiliad::test

@@ -16,7 +16,8 @@ namespace {
 [[noreturn]] void peer_lost(const char* call, int rank, const std::exception& error) {
   std::string text = error.what();
   text = text.substr(0, text.find('\n'));
-  throw PeerLost(fmt::format("rank {}", rank), fmt::format("{} failed: {}. A peer has gone or did not answer in time", call, text));
+  throw PeerLost(fmt::format("rank {}", rank),
+                 fmt::format("{} failed: {}. A peer has gone or did not answer in time", call, text));
 }
 
 class GlooWork final : public Work {
@@ -40,7 +41,9 @@ class GlooWork final : public Work {
   std::vector<at::Tensor> kept_;  // must outlive the collective
 };
 
-std::vector<int64_t> to_vector(std::span<const int64_t> counts) { return {counts.begin(), counts.end()}; }
+std::vector<int64_t> to_vector(std::span<const int64_t> counts) {
+  return {counts.begin(), counts.end()};
+}
 
 class GlooGroup final : public Group {
  public:
@@ -50,8 +53,8 @@ class GlooGroup final : public Group {
     gloo_options->timeout = std::chrono::duration_cast<std::chrono::milliseconds>(options.timeout);
     gloo_options->threads = 1;  // in order
     gloo_options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(options.host));
-    group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(c10::make_intrusive<c10d::PrefixStore>("dp", store_), options.rank,
-                                                         options.size, gloo_options);
+    group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(c10::make_intrusive<c10d::PrefixStore>("dp", store_),
+                                                         options.rank, options.size, gloo_options);
   }
 
   [[nodiscard]] int rank() const override { return rank_; }
@@ -62,7 +65,8 @@ class GlooGroup final : public Group {
     count(in, in.numel() - in_counts[static_cast<size_t>(rank_)]);
     auto out_splits = to_vector(out_counts);
     auto in_splits = to_vector(in_counts);
-    return start("all-to-all", {out, in}, [&] { return group_->alltoall_base(out, in, out_splits, in_splits, {}); });
+    return start("all-to-all", {out, in},
+                 [&] { return group_->alltoall_base(out, in, out_splits, in_splits, {}); });
   }
 
   std::unique_ptr<Work> all_gather(at::Tensor out, at::Tensor in) override {
@@ -80,7 +84,8 @@ class GlooGroup final : public Group {
     count(in, mine * (size_ - 1));
     auto in_splits = std::vector<int64_t>(static_cast<size_t>(size_), mine);
     auto out_splits = splits;
-    return start("all-gather", {flat, in}, [&] { return group_->alltoall_base(flat, in, out_splits, in_splits, {}); });
+    return start("all-gather", {flat, in},
+                 [&] { return group_->alltoall_base(flat, in, out_splits, in_splits, {}); });
   }
 
   [[nodiscard]] Traffic traffic() const override { return traffic_; }

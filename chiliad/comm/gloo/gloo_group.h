@@ -13,6 +13,7 @@ class Store;
 namespace chiliad::comm {
 
 /// A group over TCP whose ranks meet at `store`. Throws PeerLost after the deadline.
-[[nodiscard]] std::unique_ptr<Group> make_gloo_group(c10::intrusive_ptr<c10d::Store> store, const ConnectOptions& options);
+[[nodiscard]] std::unique_ptr<Group> make_gloo_group(c10::intrusive_ptr<c10d::Store> store,
+                                                     const ConnectOptions& options);
 
 }  // namespace chiliad::comm

@@ -1,8 +1,9 @@
 // Collectives over memory that all ranks of a machine map. For the k-th call of the group:
-// 1. a rank takes room in its own region (waiting until its peers have read what lay there), copies its input in, writes
+// 1. a rank takes room in its own region (waiting until its peers have read what lay there), copies its input
+// in, writes
 //    slot k (where it lies, and where each peer's part begins) and raises `posted` to k
-// 2. wait() of a peer sleeps until `posted` is at least k, copies its part out, and raises its own `taken` to k.
-// Each word has one writer; raising is a release, reading an acquire.
+// 2. wait() of a peer sleeps until `posted` is at least k, copies its part out, and raises its own `taken` to
+// k. Each word has one writer; raising is a release, reading an acquire.
 #include "chiliad/comm/shm/shm_group.h"
 
 #include <ATen/ATen.h>
@@ -20,11 +21,11 @@
 namespace chiliad::comm {
 namespace {
 
-constexpr size_t kSlots = 256;                  // calls in flight
+constexpr size_t kSlots = 256;  // calls in flight
 constexpr int kSpins = 4000;
 
 struct Slot {
-  uint64_t offset;                            // in the poster's region
+  uint64_t offset;                                  // in the poster's region
   std::array<uint64_t, kMaxSharedRanks + 1> parts;  // bytes from there to each peer's part, and the end
 };
 
@@ -34,9 +35,13 @@ struct RankState {
   alignas(64) std::array<Slot, kSlots> slots;
 };
 
-constexpr size_t state_bytes() { return (sizeof(RankState) + 4095) / 4096 * 4096; }
+constexpr size_t state_bytes() {
+  return (sizeof(RankState) + 4095) / 4096 * 4096;
+}
 
-bool reached(uint32_t counter, uint32_t wanted) { return static_cast<int32_t>(counter - wanted) >= 0; }
+bool reached(uint32_t counter, uint32_t wanted) {
+  return static_cast<int32_t>(counter - wanted) >= 0;
+}
 
 /// Copies one peer's part to its place.
 struct Copy {
@@ -57,13 +62,16 @@ struct Posted {
   size_t end;
 };
 
-std::byte* data_of(at::Tensor& tensor) { return static_cast<std::byte*>(tensor.mutable_data_ptr()); }
+std::byte* data_of(at::Tensor& tensor) {
+  return static_cast<std::byte*>(tensor.mutable_data_ptr());
+}
 
 class SharedMemoryGroup final : public Group {
  public:
   SharedMemoryGroup(ipc::SharedMemory memory, int rank, int size, Nanoseconds timeout)
       : memory_(std::move(memory)), rank_(rank), size_(size), timeout_(timeout) {
-    CHILIAD_CHECK(size <= kMaxSharedRanks && memory_.bytes().size() > static_cast<size_t>(size) * state_bytes());
+    CHILIAD_CHECK(size <= kMaxSharedRanks &&
+                  memory_.bytes().size() > static_cast<size_t>(size) * state_bytes());
     region_bytes_ = (memory_.bytes().size() / static_cast<size_t>(size) - state_bytes()) / 64 * 64;
   }
 
@@ -90,7 +98,8 @@ class SharedMemoryGroup final : public Group {
     const auto bytes = static_cast<size_t>(in.nbytes());
     traffic_.bytes_sent += static_cast<int64_t>(bytes) * (size_ - 1);
     std::vector<Copy> copies;
-    for (int peer = 0; peer < size_; ++peer) copies.push_back({peer, data_of(out) + static_cast<size_t>(peer) * bytes, bytes});
+    for (int peer = 0; peer < size_; ++peer)
+      copies.push_back({peer, data_of(out) + static_cast<size_t>(peer) * bytes, bytes});
     return post(in, {}, std::move(copies), {out});
   }
 
@@ -144,7 +153,8 @@ class SharedMemoryGroup final : public Group {
     return *reinterpret_cast<RankState*>(memory_.bytes().data() + static_cast<size_t>(rank) * state_bytes());
   }
   [[nodiscard]] std::byte* region(int rank) const {
-    return memory_.bytes().data() + static_cast<size_t>(size_) * state_bytes() + static_cast<size_t>(rank) * region_bytes_;
+    return memory_.bytes().data() + static_cast<size_t>(size_) * state_bytes() +
+           static_cast<size_t>(rank) * region_bytes_;
   }
 
   /// `parts`: bytes for each peer, one after the other in `in`; empty: all of it for everybody.
@@ -174,15 +184,18 @@ class SharedMemoryGroup final : public Group {
     await(copy.peer, state(copy.peer).posted, number, "start");
     const Slot& slot = state(copy.peer).slots[number % kSlots];
     if (copy.num_bytes == 0) return;
-    std::memcpy(copy.to, region(copy.peer) + slot.offset + slot.parts[static_cast<size_t>(rank_)], copy.num_bytes);
+    std::memcpy(copy.to, region(copy.peer) + slot.offset + slot.parts[static_cast<size_t>(rank_)],
+                copy.num_bytes);
   }
 
   /// Where `bytes` may be written: after what is still unread, or from the start again.
   size_t make_room(size_t bytes, uint32_t number) {
     const size_t needed = (bytes + 63) / 64 * 64;
     if (needed > region_bytes_) {
-      throw InvalidInput("parallel.transport", fmt::format("a transfer of {} bytes does not fit the shared memory of a rank "
-                                                           "({} bytes). Set parallel.transport: gloo", bytes, region_bytes_));
+      throw InvalidInput("parallel.transport",
+                         fmt::format("a transfer of {} bytes does not fit the shared memory of a rank "
+                                     "({} bytes). Set parallel.transport: gloo",
+                                     bytes, region_bytes_));
     }
     release_read();
     while (posted_.size() + 1 >= kSlots) await_oldest();
@@ -205,7 +218,8 @@ class SharedMemoryGroup final : public Group {
   void release_read() {
     while (!posted_.empty()) {
       for (int peer = 0; peer < size_; ++peer) {
-        const uint32_t taken = peer == rank_ ? own_taken() : state(peer).taken.load(std::memory_order_acquire);
+        const uint32_t taken =
+            peer == rank_ ? own_taken() : state(peer).taken.load(std::memory_order_acquire);
         if (!reached(taken, posted_.front().number)) return;
       }
       posted_.pop_front();
@@ -232,7 +246,8 @@ class SharedMemoryGroup final : public Group {
       if (reached(seen, number)) return;
       if (clock_.now() - start > timeout_) {
         throw PeerLost(fmt::format("rank {}", rank_),
-                       fmt::format("rank {} did not {} collective {} within {:.1f} s", peer, what, number, to_seconds(timeout_)),
+                       fmt::format("rank {} did not {} collective {} within {:.1f} s", peer, what, number,
+                                   to_seconds(timeout_)),
                        peer);
       }
       detail::futex_sleep(word, seen);
@@ -255,10 +270,12 @@ class SharedMemoryGroup final : public Group {
 }  // namespace
 
 size_t shared_group_bytes(int size, int64_t bytes_per_rank) {
-  return static_cast<size_t>(size) * (state_bytes() + (static_cast<size_t>(bytes_per_rank) + 4095) / 4096 * 4096);
+  return static_cast<size_t>(size) *
+         (state_bytes() + (static_cast<size_t>(bytes_per_rank) + 4095) / 4096 * 4096);
 }
 
-std::unique_ptr<Group> make_shared_memory_group(ipc::SharedMemory memory, int rank, int size, Nanoseconds timeout) {
+std::unique_ptr<Group> make_shared_memory_group(ipc::SharedMemory memory, int rank, int size,
+                                                Nanoseconds timeout) {
   return std::make_unique<SharedMemoryGroup>(std::move(memory), rank, size, timeout);
 }
 

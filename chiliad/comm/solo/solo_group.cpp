@@ -44,6 +44,8 @@ class SoloGroup final : public Group {
 
 }  // namespace
 
-std::unique_ptr<Group> make_solo_group() { return std::make_unique<SoloGroup>(); }
+std::unique_ptr<Group> make_solo_group() {
+  return std::make_unique<SoloGroup>();
+}
 
 }  // namespace chiliad::comm

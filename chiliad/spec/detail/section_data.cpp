@@ -16,7 +16,8 @@ Section data_section() {
       "Everything that decides which items a step holds, and how they are loaded.",
       {
           {"index", at<&O::index>, TextRule{.required = true}, kFree,
-           "folder made by `chiliad data index`, kept as written; may move, its identity is checked on resume"},
+           "folder made by `chiliad data index`, kept as written; may move, its identity is checked on "
+           "resume"},
           {"batch", at<&O::batch>, WholeRule{1, 10'000'000}, kContent, "items a step, over all ranks"},
           {"resolution", at<&O::resolution>, WholeRule{1, 65536}, kContent,
            "buckets hold about resolution * resolution pixels"},

@@ -8,16 +8,18 @@ namespace chiliad::spec {
 
 /// Section `data`: everything that decides which items a step holds (with run.seed and the journal).
 struct DataOptions {
-  std::string index;                 ///< folder made by `chiliad data index`
-  int64_t batch = 32;                ///< items a step, over all ranks
-  int64_t resolution = 32;           ///< buckets hold about resolution^2 pixels
-  int64_t bucket_step = 8;           ///< sides are multiples of it; a multiple of model.patch
-  int64_t bucket_min = 16;           ///< shortest side
-  int64_t bucket_max = 64;           ///< longest side
-  double max_aspect_error = 0.0;     ///< |ln(ratio / bucket ratio)| above it: the item is dropped and counted; 0: never
+  std::string index;        ///< folder made by `chiliad data index`
+  int64_t batch = 32;       ///< items a step, over all ranks
+  int64_t resolution = 32;  ///< buckets hold about resolution^2 pixels
+  int64_t bucket_step = 8;  ///< sides are multiples of it; a multiple of model.patch
+  int64_t bucket_min = 16;  ///< shortest side
+  int64_t bucket_max = 64;  ///< longest side
+  double max_aspect_error =
+      0.0;  ///< |ln(ratio / bucket ratio)| above it: the item is dropped and counted; 0: never
   std::vector<std::string> languages{"en"};  ///< captions to draw from, per item among those it has
-  int64_t limit = 0;                 ///< use only the first N items of the index (by a keyed choice); 0: all
-  std::string order = "window";      ///< window: permuted blocks, then inside a window; full: all items permuted; sequential
+  int64_t limit = 0;  ///< use only the first N items of the index (by a keyed choice); 0: all
+  std::string order =
+      "window";  ///< window: permuted blocks, then inside a window; full: all items permuted; sequential
   int64_t window_blocks = 16;        ///< K of the window
   int64_t shape_clusters = 1;        ///< 1: no clustering; N: steps of a window draw from N groups of shapes
   bool flip = false;                 ///< random horizontal flip
@@ -28,8 +30,8 @@ struct DataOptions {
   int64_t micro_batch_items = 32;    ///< most items of a micro-batch
   int64_t loader_threads = 2;
   int64_t prefetch_steps = 4;
-  int64_t prefetch_bytes = 64 << 20; ///< bound of decoded bytes ahead
-  int64_t cache_bytes = 256 << 20;   ///< decoded pictures kept (0: none)
+  int64_t prefetch_bytes = 64 << 20;  ///< bound of decoded bytes ahead
+  int64_t cache_bytes = 256 << 20;    ///< decoded pictures kept (0: none)
 };
 
 }  // namespace chiliad::spec

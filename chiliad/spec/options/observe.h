@@ -7,15 +7,15 @@ namespace chiliad::spec {
 
 /// Section `observe`.
 struct ObserveOptions {
-  int64_t log_every = 10;            ///< steps between lines of metrics.jsonl and the terminal
-  double data_wait_alarm_s = 1.0;    ///< a step that waits longer for data is warned about
-  bool ledger = false;               ///< write the digest of every step's items to ledger.jsonl
+  int64_t log_every = 10;          ///< steps between lines of metrics.jsonl and the terminal
+  double data_wait_alarm_s = 1.0;  ///< a step that waits longer for data is warned about
+  bool ledger = false;             ///< write the digest of every step's items to ledger.jsonl
 };
 
 /// Section `supervise`.
 struct SuperviseOptions {
-  double hang_timeout_s = 300.0;     ///< no progress for that long: the job ends with the stuck rank named
-  double exit_grace_s = 2.0;         ///< from the first failure of a worker to SIGKILL of the others
+  double hang_timeout_s = 300.0;  ///< no progress for that long: the job ends with the stuck rank named
+  double exit_grace_s = 2.0;      ///< from the first failure of a worker to SIGKILL of the others
 };
 
 }  // namespace chiliad::spec

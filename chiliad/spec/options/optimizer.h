@@ -5,7 +5,8 @@
 
 namespace chiliad::spec {
 
-/// Section `optimizer`: AdamW with decoupled weight decay (matrices only), clipping by global norm, warm-up, decay, EMA.
+/// Section `optimizer`: AdamW with decoupled weight decay (matrices only), clipping by global norm, warm-up,
+/// decay, EMA.
 struct OptimizerOptions {
   std::string kind = "adamw";
   double lr = 1e-4;
@@ -13,11 +14,11 @@ struct OptimizerOptions {
   double beta2 = 0.999;
   double eps = 1e-8;
   double weight_decay = 0.0;
-  double clip = 1.0;             ///< 0: no clipping
+  double clip = 1.0;  ///< 0: no clipping
   int64_t warmup_steps = 0;
   std::string decay = "constant";  ///< constant, linear or cosine
-  double decay_fraction = 1.0;   ///< linear: the last part of the run over which the rate falls to 0
-  double ema = 0.0;              ///< decay of the moving average of the weights; 0: none
+  double decay_fraction = 1.0;     ///< linear: the last part of the run over which the rate falls to 0
+  double ema = 0.0;                ///< decay of the moving average of the weights; 0: none
 };
 
 }  // namespace chiliad::spec

@@ -30,8 +30,8 @@ TEST(ProgramTest, DigestDependsOnSlots) {
 
 TEST(ProgramTest, EveryMissingInstructionIsFound) {
   const Program program = make_data_parallel_program(2, 2);
-  for (const Op op : {Op::kLoad, Op::kForward, Op::kLoss, Op::kBackward, Op::kReduce, Op::kAwaitReduce, Op::kAgree,
-                      Op::kOptimize, Op::kGather, Op::kAwaitGather}) {
+  for (const Op op : {Op::kLoad, Op::kForward, Op::kLoss, Op::kBackward, Op::kReduce, Op::kAwaitReduce,
+                      Op::kAgree, Op::kOptimize, Op::kGather, Op::kAwaitGather}) {
     EXPECT_THROW(check(without(program, op)), InternalError) << op_name(op);
   }
 }
@@ -41,7 +41,8 @@ TEST(ProgramTest, EverySwapOfNeighboursThatMattersIsFound) {
   for (size_t i = 0; i + 1 < program.instructions.size(); ++i) {
     Program swapped = program;
     std::swap(swapped.instructions[i], swapped.instructions[i + 1]);
-    EXPECT_THROW(check(swapped), InternalError) << "at " << i;  // one layer, one slot: a chain, every order matters
+    EXPECT_THROW(check(swapped), InternalError)
+        << "at " << i;  // one layer, one slot: a chain, every order matters
   }
 }
 
