@@ -11,6 +11,7 @@
 #include "chiliad/base/rng.h"
 #include "chiliad/device/tensor.h"
 #include "chiliad/objective/flow.h"
+#include "chiliad/objective/flow_schedule.h"
 #include "chiliad/text/byte_tokenizer.h"
 
 namespace chiliad::generate {
@@ -72,12 +73,7 @@ at::Tensor sample_batch(const InferenceModel& model, const std::vector<Request>&
 }  // namespace
 
 std::vector<double> euler_times(int steps, double shift) {
-  std::vector<double> times;
-  for (int i = 0; i <= steps; ++i) {
-    const double t = 1.0 - static_cast<double>(i) / steps;
-    times.push_back(shift * t / (1.0 + (shift - 1.0) * t));
-  }
-  return times;
+  return objective::sampler_sigmas(objective::even_sigmas(steps), shift);
 }
 
 at::Tensor euler_step(const at::Tensor& x, const at::Tensor& velocity, double sigma, double next) {

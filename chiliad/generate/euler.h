@@ -25,7 +25,7 @@ struct SamplerOptions {
 };
 
 /// Times of an Euler sampler from noise to data: steps + 1 values from 1 to 0, with the static shift.
-/// Source: FlowMatchEulerDiscreteScheduler.
+/// Source: FlowMatchEulerDiscreteScheduler given even sigmas (objective/flow_schedule.h).
 [[nodiscard]] std::vector<double> euler_times(int steps, double shift);
 
 /// x + (next - sigma) * velocity, fp32.

@@ -3,23 +3,21 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/rng.h"
+#include "chiliad/objective/flow_schedule.h"
 
 namespace chiliad::objective {
 
 float draw_time(const spec::ObjectiveOptions& options, uint64_t draw_key) {
   Rng rng({draw_key, static_cast<uint64_t>(Draw::kTime)});
-  double t = 0.0;
-  if (options.times == "uniform") {
-    t = rng.uniform_double();
-  } else {
-    const double x = options.times_mean + options.times_std * static_cast<double>(rng.normal());
-    t = 1.0 / (1.0 + std::exp(-x));
-  }
-  t = options.shift * t / (1.0 + (options.shift - 1.0) * t);
+  const bool uniform = options.times == "uniform";
+  const TimeDensityOptions density{.density = uniform ? TimeDensity::kUniform : TimeDensity::kLogitNormal,
+                                   .logit_mean = options.times_mean,
+                                   .logit_std = options.times_std};
+  const double draw = uniform ? rng.uniform_double() : static_cast<double>(rng.normal());
+  const double t = shift_time(density_time(density, draw), options.shift);
   return static_cast<float>(std::clamp(t, 1e-5, 1.0));
 }
 
@@ -61,11 +59,13 @@ at::Tensor interpolate(const at::Tensor& x0, const at::Tensor& noise, const at::
   return (1.0 - time) * x0 + time * noise;
 }
 
+at::Tensor velocity_target(const at::Tensor& x0, const at::Tensor& noise) { return noise - x0; }
+
 at::Tensor item_losses(const spec::ObjectiveOptions& options, const at::Tensor& prediction, const at::Tensor& x0,
                        const at::Tensor& noise, const at::Tensor& t) {
   const bool predicts_sample = options.prediction == "sample";
   const bool velocity_space = options.loss == "velocity";
-  const at::Tensor target = predicts_sample ? x0 : noise - x0;
+  const at::Tensor target = predicts_sample ? x0 : velocity_target(x0, noise);
   const at::Tensor errors = (prediction - target).square().mean({1, 2});  // [B]
   if (predicts_sample && velocity_space) return errors / t.clamp_min(options.min_time).square();
   if (!predicts_sample && !velocity_space) return errors * t.square();

@@ -28,6 +28,9 @@ namespace chiliad::objective {
 /// x_t = (1 - t) x0 + t noise. x0, noise: [B, N, C]; t: [B].
 [[nodiscard]] at::Tensor interpolate(const at::Tensor& x0, const at::Tensor& noise, const at::Tensor& t);
 
+/// Velocity of that path: noise - x0.
+[[nodiscard]] at::Tensor velocity_target(const at::Tensor& x0, const at::Tensor& noise);
+
 /// Loss of each item, [B]: the mean squared error over its values, in velocity or sample space.
 /// Velocity = noise - x0 = (x_t - x0) / t, with t floored at options.min_time where the network predicts x0.
 [[nodiscard]] at::Tensor item_losses(const spec::ObjectiveOptions& options, const at::Tensor& prediction, const at::Tensor& x0,

@@ -22,17 +22,18 @@ CHILIAD_WIDE void adamw(const AdamWStep& options, int64_t count, float* __restri
   const auto step_size = static_cast<float>(options.lr / correction1);
   const auto root_correction2 = static_cast<float>(std::sqrt(correction2));
   const auto eps = static_cast<float>(options.eps);
+  const auto new_average = static_cast<float>(1.0 - options.ema);
   for (int64_t i = 0; i < count; ++i) {
     const float g = grad[i] * scale;
     const float m = keep1 * exp_avg[i] + new1 * g;
     const float v = keep2 * exp_avg_sq[i] + new2 * (g * g);
     exp_avg[i] = m;
     exp_avg_sq[i] = v;
-    param[i] = param[i] * shrink - step_size * (m / (std::sqrt(v) / root_correction2 + eps));
+    // The builtin: std::sqrt is not inlined here, since the attribute's options differ; errno: see CMakeLists.txt.
+    const float p = param[i] * shrink - step_size * (m / (__builtin_sqrtf(v) / root_correction2 + eps));
+    param[i] = p;
+    if (average != nullptr) average[i] = average[i] + new_average * (p - average[i]);  // hoisted by the compiler
   }
-  if (average == nullptr) return;
-  const auto new_average = static_cast<float>(1.0 - options.ema);
-  for (int64_t i = 0; i < count; ++i) average[i] = average[i] + new_average * (param[i] - average[i]);
 }
 
 double sum_of_squares(const float* values, int64_t count) {

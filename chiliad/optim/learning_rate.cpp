@@ -8,15 +8,18 @@
 
 namespace chiliad::optim {
 
+double cosine_factor(int64_t step, int64_t length, double cycles) {
+  const double progress = static_cast<double>(step) / static_cast<double>(std::max<int64_t>(1, length));
+  return std::max(0.0, 0.5 * (1.0 + std::cos(std::numbers::pi * 2.0 * cycles * progress)));
+}
+
 double learning_rate(const spec::OptimizerOptions& options, int64_t step, int64_t total) {
   if (step < options.warmup_steps) {
     return options.lr * static_cast<double>(step) / static_cast<double>(std::max<int64_t>(1, options.warmup_steps));
   }
   if (options.decay == "constant") return options.lr;
   if (options.decay == "cosine") {
-    const double progress = static_cast<double>(step - options.warmup_steps) /
-                            static_cast<double>(std::max<int64_t>(1, total - options.warmup_steps));
-    return options.lr * std::max(0.0, 0.5 * (1.0 + std::cos(std::numbers::pi * progress)));
+    return options.lr * cosine_factor(step - options.warmup_steps, total - options.warmup_steps);
   }
   if (options.decay == "linear") {
     const double length = std::max(1.0, static_cast<double>(total) * options.decay_fraction);

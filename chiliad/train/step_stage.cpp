@@ -12,6 +12,7 @@
 #include "chiliad/model/build_model.h"
 #include "chiliad/objective/flow.h"
 #include "chiliad/ops/adamw.h"
+#include "chiliad/optim/ema.h"
 #include "chiliad/optim/learning_rate.h"
 #include "chiliad/text/byte_tokenizer.h"
 
@@ -201,7 +202,7 @@ void StepStage::optimize(int32_t layer) {
   options.eps = run_.optimizer.eps;
   options.step = update_;
   options.grad_scale = grad_scale_;
-  options.ema = std::min(run_.optimizer.ema, (1.0 + static_cast<double>(update_)) / (10.0 + static_cast<double>(update_)));
+  options.ema = optim::ema_decay({.decay = run_.optimizer.ema}, update_);
   for (const auto& piece : shard.pieces()) {
     options.weight_decay = piece.param->decay ? run_.optimizer.weight_decay : 0.0;
     float* average = shard.average();

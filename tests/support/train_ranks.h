@@ -76,7 +76,7 @@ inline void add_gradients(train::Trainer& trainer, double scale,
 
 /// One rank's part of a run; `result` is its own.
 inline void run_rank(const spec::RunFile& file, const index::Index& index, int64_t num_steps,
-                     const comm::GlooOptions& options, RanksResult& result, std::vector<double>& work) {
+                     const comm::ConnectOptions& options, RanksResult& result, std::vector<double>& work) {
   const SystemClock clock;
   const auto group = comm::connect(options);
   train::TrainerSetup setup;
@@ -112,7 +112,7 @@ inline RanksResult run_ranks(const spec::RunFile& file, const index::Index& inde
     for (int rank = 0; rank < num_ranks; ++rank) {
       threads.emplace_back([&, rank] {
         const auto i = static_cast<size_t>(rank);
-        comm::GlooOptions options;
+        comm::ConnectOptions options;
         options.rank = rank;
         options.size = num_ranks;
         options.port = listener.port;
