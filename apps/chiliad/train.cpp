@@ -110,10 +110,10 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
   row("model",
       fmt::format("{} parameters, {:.3g} GFLOP in the first step", table.num_params(), flops * 1e-9));
   row("memory",
-      fmt::format("{} a rank and activations: weights {}, gradients {}, moments {}, average {}, snapshots {}",
-                  format_bytes(memory.total()), format_bytes(memory.weights), format_bytes(memory.gradients),
-                  format_bytes(memory.moments), format_bytes(memory.average),
-                  format_bytes(memory.snapshots)));
+      fmt::format(
+          "{} a rank beside activations: weights {}, gradients {}, moments {}, average {}, snapshots {}",
+          format_bytes(memory.total()), format_bytes(memory.weights), format_bytes(memory.gradients),
+          format_bytes(memory.moments), format_bytes(memory.average), format_bytes(memory.snapshots)));
   fmt::print("The run file is good.\n");
   return 0;
 }

@@ -20,7 +20,8 @@ namespace {
 at::Tensor padded_tokens(const std::vector<std::vector<int32_t>>& rows) {
   size_t longest = 1;
   for (const auto& row : rows) longest = std::max(longest, row.size());
-  at::Tensor tokens = at::zeros({static_cast<int64_t>(rows.size()), static_cast<int64_t>(longest)}, at::kLong);
+  at::Tensor tokens =
+      at::zeros({static_cast<int64_t>(rows.size()), static_cast<int64_t>(longest)}, at::kLong);
   auto* data = tokens.mutable_data_ptr<int64_t>();
   for (const auto& row : rows) {
     std::copy(row.begin(), row.end(), data);
@@ -41,7 +42,8 @@ at::Tensor initial_noise(const std::vector<Request>& batch, int64_t count) {
 }
 
 /// Pictures of one size. returns: [B, H, W, 3] uint8
-at::Tensor sample_batch(const InferenceModel& model, const std::vector<Request>& batch, const SamplerOptions& options) {
+at::Tensor sample_batch(const InferenceModel& model, const std::vector<Request>& batch,
+                        const SamplerOptions& options) {
   const auto& run = model.run();
   const int64_t patch = run.model.patch;
   const int64_t rows = batch[0].height / patch;
@@ -67,7 +69,12 @@ at::Tensor sample_batch(const InferenceModel& model, const std::vector<Request>&
     }
     x = euler_step(x, objective::to_velocity(run.objective, prediction, x, times[i]), times[i], times[i + 1]);
   }
-  return objective::unpatchify(x, rows, columns, patch).add(1.0).mul(127.5).round().clamp(0, 255).to(at::kByte);
+  return objective::unpatchify(x, rows, columns, patch)
+      .add(1.0)
+      .mul(127.5)
+      .round()
+      .clamp(0, 255)
+      .to(at::kByte);
 }
 
 }  // namespace
@@ -81,13 +88,16 @@ at::Tensor euler_step(const at::Tensor& x, const at::Tensor& velocity, double si
 }
 
 std::vector<HostArray> sample(const InferenceModel& model, const std::vector<Request>& requests,
-                              const SamplerOptions& options, const std::function<void(int64_t, int64_t)>& progress) {
+                              const SamplerOptions& options,
+                              const std::function<void(int64_t, int64_t)>& progress) {
   const int64_t patch = model.run().model.patch;
   std::map<std::pair<int32_t, int32_t>, std::vector<size_t>> by_size;
   for (size_t i = 0; i < requests.size(); ++i) {
     const auto& request = requests[i];
-    if (request.width <= 0 || request.height <= 0 || request.width % patch != 0 || request.height % patch != 0) {
-      throw InvalidInput("size", fmt::format("expected multiples of {} pixels, got {}x{}", patch, request.width, request.height));
+    if (request.width <= 0 || request.height <= 0 || request.width % patch != 0 ||
+        request.height % patch != 0) {
+      throw InvalidInput("size", fmt::format("expected multiples of {} pixels, got {}x{}", patch,
+                                             request.width, request.height));
     }
     by_size[{request.width, request.height}].push_back(i);
   }
@@ -99,7 +109,8 @@ std::vector<HostArray> sample(const InferenceModel& model, const std::vector<Req
       std::vector<Request> batch;
       for (size_t i = first; i < last; ++i) batch.push_back(requests[members[i]]);
       const at::Tensor made = sample_batch(model, batch, options);
-      for (size_t i = first; i < last; ++i) pictures[members[i]] = device::to_host(made[static_cast<int64_t>(i - first)]);
+      for (size_t i = first; i < last; ++i)
+        pictures[members[i]] = device::to_host(made[static_cast<int64_t>(i - first)]);
       done += static_cast<int64_t>(batch.size());
       if (progress) progress(done, static_cast<int64_t>(requests.size()));
     }

@@ -29,10 +29,12 @@ struct SamplerOptions {
 [[nodiscard]] std::vector<double> euler_times(int steps, double shift);
 
 /// x + (next - sigma) * velocity, fp32.
-[[nodiscard]] at::Tensor euler_step(const at::Tensor& x, const at::Tensor& velocity, double sigma, double next);
+[[nodiscard]] at::Tensor euler_step(const at::Tensor& x, const at::Tensor& velocity, double sigma,
+                                    double next);
 
-/// Makes pictures, uint8 [H, W, 3] each, in the order of the requests; a picture depends on its request alone, up to
-/// rounding by the batch it was in. Requests of equal size run together. Sides must be multiples of the patch.
+/// Makes pictures, uint8 [H, W, 3] each, in the order of the requests; a picture depends on its request
+/// alone, up to rounding by the batch it was in. Requests of equal size run together. Sides must be multiples
+/// of the patch.
 [[nodiscard]] std::vector<HostArray> sample(const InferenceModel& model, const std::vector<Request>& requests,
                                             const SamplerOptions& options,
                                             const std::function<void(int64_t, int64_t)>& progress);

@@ -59,10 +59,12 @@ at::Tensor interpolate(const at::Tensor& x0, const at::Tensor& noise, const at::
   return (1.0 - time) * x0 + time * noise;
 }
 
-at::Tensor velocity_target(const at::Tensor& x0, const at::Tensor& noise) { return noise - x0; }
+at::Tensor velocity_target(const at::Tensor& x0, const at::Tensor& noise) {
+  return noise - x0;
+}
 
-at::Tensor item_losses(const spec::ObjectiveOptions& options, const at::Tensor& prediction, const at::Tensor& x0,
-                       const at::Tensor& noise, const at::Tensor& t) {
+at::Tensor item_losses(const spec::ObjectiveOptions& options, const at::Tensor& prediction,
+                       const at::Tensor& x0, const at::Tensor& noise, const at::Tensor& t) {
   const bool predicts_sample = options.prediction == "sample";
   const bool velocity_space = options.loss == "velocity";
   const at::Tensor target = predicts_sample ? x0 : velocity_target(x0, noise);
@@ -72,10 +74,11 @@ at::Tensor item_losses(const spec::ObjectiveOptions& options, const at::Tensor& 
   return errors;
 }
 
-at::Tensor to_velocity(const spec::ObjectiveOptions& options, const at::Tensor& prediction, const at::Tensor& x_t,
-                       double t) {
+at::Tensor to_velocity(const spec::ObjectiveOptions& options, const at::Tensor& prediction,
+                       const at::Tensor& x_t, double t) {
   if (options.prediction != "sample") return prediction;
-  return (x_t - prediction) / std::max(t, 1e-6);  // no floor: the last step of a sampler lands on the prediction
+  return (x_t - prediction) /
+         std::max(t, 1e-6);  // no floor: the last step of a sampler lands on the prediction
 }
 
 }  // namespace chiliad::objective

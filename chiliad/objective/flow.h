@@ -17,7 +17,8 @@ namespace chiliad::objective {
 /// Whether this item trains without its caption.
 [[nodiscard]] bool draw_caption_dropout(const spec::ObjectiveOptions& options, uint64_t draw_key);
 
-/// Pixels as patches: uint8 [B, H, W, 3] to fp32 [B, N, 3 p p] in [-1, 1]; N row-major, channel last inside a patch.
+/// Pixels as patches: uint8 [B, H, W, 3] to fp32 [B, N, 3 p p] in [-1, 1]; N row-major, channel last inside a
+/// patch.
 [[nodiscard]] at::Tensor patchify(const at::Tensor& pixels, int64_t patch);
 /// Back to fp32 [B, H, W, 3] in the same range.
 [[nodiscard]] at::Tensor unpatchify(const at::Tensor& patches, int64_t rows, int64_t columns, int64_t patch);
@@ -33,8 +34,8 @@ namespace chiliad::objective {
 
 /// Loss of each item, [B]: the mean squared error over its values, in velocity or sample space.
 /// Velocity = noise - x0 = (x_t - x0) / t, with t floored at options.min_time where the network predicts x0.
-[[nodiscard]] at::Tensor item_losses(const spec::ObjectiveOptions& options, const at::Tensor& prediction, const at::Tensor& x0,
-                                     const at::Tensor& noise, const at::Tensor& t);
+[[nodiscard]] at::Tensor item_losses(const spec::ObjectiveOptions& options, const at::Tensor& prediction,
+                                     const at::Tensor& x0, const at::Tensor& noise, const at::Tensor& t);
 
 /// The velocity that a prediction means at x_t.
 [[nodiscard]] at::Tensor to_velocity(const spec::ObjectiveOptions& options, const at::Tensor& prediction,

@@ -3,13 +3,16 @@
 #include <array>
 #include <cmath>
 
-// Elementwise loops without contraction: every clone rounds alike, so the choice of instruction set changes no bit.
-#define CHILIAD_WIDE __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3", "no-math-errno")))
+// Elementwise loops without contraction: every clone rounds alike, so the choice of instruction set changes
+// no bit.
+#define CHILIAD_WIDE \
+  __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3", "no-math-errno")))
 
 namespace chiliad::ops {
 
-CHILIAD_WIDE void adamw(const AdamWStep& options, int64_t count, float* __restrict param, const float* __restrict grad,
-                        float* __restrict exp_avg, float* __restrict exp_avg_sq, float* __restrict average) {
+CHILIAD_WIDE void adamw(const AdamWStep& options, int64_t count, float* __restrict param,
+                        const float* __restrict grad, float* __restrict exp_avg, float* __restrict exp_avg_sq,
+                        float* __restrict average) {
   const auto steps = static_cast<double>(options.step);
   const double correction1 = 1.0 - std::pow(options.beta1, steps);
   const double correction2 = 1.0 - std::pow(options.beta2, steps);
@@ -29,10 +32,12 @@ CHILIAD_WIDE void adamw(const AdamWStep& options, int64_t count, float* __restri
     const float v = keep2 * exp_avg_sq[i] + new2 * (g * g);
     exp_avg[i] = m;
     exp_avg_sq[i] = v;
-    // The builtin: std::sqrt is not inlined here, since the attribute's options differ; errno: see CMakeLists.txt.
+    // The builtin: std::sqrt is not inlined here, since the attribute's options differ; errno: see
+    // CMakeLists.txt.
     const float p = param[i] * shrink - step_size * (m / (__builtin_sqrtf(v) / root_correction2 + eps));
     param[i] = p;
-    if (average != nullptr) average[i] = average[i] + new_average * (p - average[i]);  // hoisted by the compiler
+    if (average != nullptr)
+      average[i] = average[i] + new_average * (p - average[i]);  // hoisted by the compiler
   }
 }
 
@@ -52,7 +57,8 @@ double sum_of_squares(const float* values, int64_t count) {
   return total;
 }
 
-CHILIAD_WIDE void sum_parts(const float* __restrict parts, int64_t num_parts, int64_t count, float* __restrict out) {
+CHILIAD_WIDE void sum_parts(const float* __restrict parts, int64_t num_parts, int64_t count,
+                            float* __restrict out) {
   for (int64_t i = 0; i < count; ++i) out[i] = parts[i];
   for (int64_t part = 1; part < num_parts; ++part) {
     const float* values = parts + part * count;

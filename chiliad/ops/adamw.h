@@ -16,10 +16,11 @@ struct AdamWStep {
   double ema = 0.0;         ///< decay of the average; used where `average` is given
 };
 
-/// One pass over `count` fp32 values: decoupled decay, moments, update, moving average. The same bits on every machine
-/// with IEEE arithmetic (no fused multiply-add). `average` may be null.   Source: torch.optim.AdamW.
-void adamw(const AdamWStep& options, int64_t count, float* param, const float* grad, float* exp_avg, float* exp_avg_sq,
-           float* average);
+/// One pass over `count` fp32 values: decoupled decay, moments, update, moving average. The same bits on
+/// every machine with IEEE arithmetic (no fused multiply-add). `average` may be null.   Source:
+/// torch.optim.AdamW.
+void adamw(const AdamWStep& options, int64_t count, float* param, const float* grad, float* exp_avg,
+           float* exp_avg_sq, float* average);
 
 /// Sum of squares in double, in fixed order.
 [[nodiscard]] double sum_of_squares(const float* values, int64_t count);

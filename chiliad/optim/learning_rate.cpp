@@ -15,7 +15,8 @@ double cosine_factor(int64_t step, int64_t length, double cycles) {
 
 double learning_rate(const spec::OptimizerOptions& options, int64_t step, int64_t total) {
   if (step < options.warmup_steps) {
-    return options.lr * static_cast<double>(step) / static_cast<double>(std::max<int64_t>(1, options.warmup_steps));
+    return options.lr * static_cast<double>(step) /
+           static_cast<double>(std::max<int64_t>(1, options.warmup_steps));
   }
   if (options.decay == "constant") return options.lr;
   if (options.decay == "cosine") {
@@ -25,7 +26,8 @@ double learning_rate(const spec::OptimizerOptions& options, int64_t step, int64_
     const double length = std::max(1.0, static_cast<double>(total) * options.decay_fraction);
     return options.lr * std::clamp(static_cast<double>(total - step) / length, 0.0, 1.0);
   }
-  throw InvalidInput("optimizer.decay", fmt::format("expected constant, linear or cosine, got '{}'", options.decay));
+  throw InvalidInput("optimizer.decay",
+                     fmt::format("expected constant, linear or cosine, got '{}'", options.decay));
 }
 
 double clip_factor(double norm, double max_norm) {

@@ -6,8 +6,9 @@
 
 namespace chiliad::optim {
 
-/// Rate of optimizer step `step` (from 0) of `total`: linear warm-up from 0, then constant, cosine to 0, or linear to 0 over
-/// the last decay_fraction of the run.   Source: transformers get_{constant,cosine}_schedule_with_warmup.
+/// Rate of optimizer step `step` (from 0) of `total`: linear warm-up from 0, then constant, cosine to 0, or
+/// linear to 0 over the last decay_fraction of the run.   Source: transformers
+/// get_{constant,cosine}_schedule_with_warmup.
 [[nodiscard]] double learning_rate(const spec::OptimizerOptions& options, int64_t step, int64_t total);
 
 /// Cosine part of that rate: `step` of `length` steps after the warm-up, `cycles` waves (0.5: from 1 to 0).

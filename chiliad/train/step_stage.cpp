@@ -19,8 +19,23 @@
 namespace chiliad::train {
 namespace {
 
-// Layout of the exchange at the end of a step: one row of doubles a rank. Digests travel as 32-bit parts, exact in a double.
-enum Field : size_t { kSquares, kLoss, kWeight, kVerdicts, kStop, kWorkSeconds, kFlops, kDigest0, kDigest1, kDigest2, kDigest3, kStep, kNumFields };
+// Layout of the exchange at the end of a step: one row of doubles a rank. Digests travel as 32-bit parts,
+// exact in a double.
+enum Field : size_t {
+  kSquares,
+  kLoss,
+  kWeight,
+  kVerdicts,
+  kStop,
+  kWorkSeconds,
+  kFlops,
+  kDigest0,
+  kDigest1,
+  kDigest2,
+  kDigest3,
+  kStep,
+  kNumFields
+};
 
 std::vector<uint64_t> draw_keys(const std::vector<stepplan::Item>& items) {
   std::vector<uint64_t> keys;
@@ -68,7 +83,9 @@ void StepStage::begin(loader::RankStep step, double lr, int64_t update, double f
   slots_.resize(step_.slots.size());
 }
 
-bool StepStage::is_empty(int32_t slot) const { return step_.slots[static_cast<size_t>(slot)].items.empty(); }
+bool StepStage::is_empty(int32_t slot) const {
+  return step_.slots[static_cast<size_t>(slot)].items.empty();
+}
 
 double StepStage::divisor() const {
   if (planted_bug("wrong_normaliser")) {
@@ -99,7 +116,8 @@ void StepStage::load(int32_t slot) {
   state.time = float_tensor(times);
   state.weights = float_tensor(weights);
   const at::Tensor x_t = objective::interpolate(state.x0, state.noise, state.time);
-  state.carry = model::make_input(run_.model, x_t, state.time, training_tokens(batch, run_.objective), rows, columns);
+  state.carry =
+      model::make_input(run_.model, x_t, state.time, training_tokens(batch, run_.objective), rows, columns);
   state.segments.reserve(layers_.size());
 }
 
@@ -115,7 +133,8 @@ void StepStage::loss(int32_t slot) {
   at::Tensor prediction = state.carry.get("prediction").detach();
   prediction.set_requires_grad(true);
   const at::Tensor losses =
-      objective::item_losses(run_.objective, prediction, state.x0, state.noise, state.time) * state.weights;  // [B]
+      objective::item_losses(run_.objective, prediction, state.x0, state.noise, state.time) *
+      state.weights;  // [B]
   const at::Tensor total = losses.sum() / divisor();
   torch::autograd::backward({total}, {});
   state.gradients.set("prediction", prediction.grad());
@@ -135,13 +154,18 @@ void StepStage::backward(int32_t layer, int32_t slot) {
   if (layer == 0) state = {};
 }
 
-void StepStage::reduce(int32_t layer) { shards_[static_cast<size_t>(layer)]->start_reduce(group_); }
+void StepStage::reduce(int32_t layer) {
+  shards_[static_cast<size_t>(layer)]->start_reduce(group_);
+}
 
-void StepStage::await_reduce(int32_t layer) { shards_[static_cast<size_t>(layer)]->finish_reduce(); }
+void StepStage::await_reduce(int32_t layer) {
+  shards_[static_cast<size_t>(layer)]->finish_reduce();
+}
 
 void StepStage::agree() {
   std::vector<double> mine(kNumFields, 0.0);
-  for (auto& shard : shards_) mine[kSquares] += ops::sum_of_squares(shard->owned_gradients(), shard->num_owned());
+  for (auto& shard : shards_)
+    mine[kSquares] += ops::sum_of_squares(shard->owned_gradients(), shard->num_owned());
   mine[kLoss] = loss_sum_;
   mine[kWeight] = weight_sum_;
   mine[kVerdicts] = static_cast<double>(step_.verdicts.size());
@@ -206,14 +230,18 @@ void StepStage::optimize(int32_t layer) {
   for (const auto& piece : shard.pieces()) {
     options.weight_decay = piece.param->decay ? run_.optimizer.weight_decay : 0.0;
     float* average = shard.average();
-    ops::adamw(options, piece.count, shard.owned_params() + piece.offset, shard.owned_gradients() + piece.offset,
-               shard.exp_avg() + piece.offset, shard.exp_avg_sq() + piece.offset,
-               average == nullptr ? nullptr : average + piece.offset);
+    ops::adamw(options, piece.count, shard.owned_params() + piece.offset,
+               shard.owned_gradients() + piece.offset, shard.exp_avg() + piece.offset,
+               shard.exp_avg_sq() + piece.offset, average == nullptr ? nullptr : average + piece.offset);
   }
 }
 
-void StepStage::gather(int32_t layer) { shards_[static_cast<size_t>(layer)]->start_gather(group_); }
+void StepStage::gather(int32_t layer) {
+  shards_[static_cast<size_t>(layer)]->start_gather(group_);
+}
 
-void StepStage::await_gather(int32_t layer) { shards_[static_cast<size_t>(layer)]->finish_gather(); }
+void StepStage::await_gather(int32_t layer) {
+  shards_[static_cast<size_t>(layer)]->finish_gather();
+}
 
 }  // namespace chiliad::train

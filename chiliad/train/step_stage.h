@@ -21,14 +21,14 @@ namespace chiliad::train {
 
 /// What all ranks know after the exchange at the end of a step; the same on every rank.
 struct Agreement {
-  double loss = 0.0;           ///< mean over the items of weight > 0
-  double grad_norm = 0.0;      ///< of the mean gradient, before clipping
-  double actual_items = 0.0;   ///< items of weight > 0 that were really used
-  double num_verdicts = 0.0;   ///< findings of this step, over all ranks
+  double loss = 0.0;          ///< mean over the items of weight > 0
+  double grad_norm = 0.0;     ///< of the mean gradient, before clipping
+  double actual_items = 0.0;  ///< items of weight > 0 that were really used
+  double num_verdicts = 0.0;  ///< findings of this step, over all ranks
   bool finite = true;
-  bool stop = false;           ///< somebody was asked to stop
-  double imbalance = 1.0;      ///< max / mean of the predicted work
-  double flops = 0.0;          ///< of the model, over all ranks
+  bool stop = false;       ///< somebody was asked to stop
+  double imbalance = 1.0;  ///< max / mean of the predicted work
+  double flops = 0.0;      ///< of the model, over all ranks
 };
 
 /// The instructions of a step, carried out on the layers of one rank.

@@ -186,6 +186,7 @@ StepReport Trainer::run_step(bool stop_requested, const StepWatcher& watcher) {
     const observe::TimeAccount::Scope scope(account_, observe::Row::kCommunication);
     report.amendments = agree_on_verdicts(stage_->step());
   }
+  check_bad_fraction();
   return report;
 }
 
@@ -211,16 +212,22 @@ std::vector<stepplan::Amendment> Trainer::agree_on_verdicts(const loader::RankSt
     throw CorruptData(setup_.index->key(first.sample),
                       fmt::format("{}. Set data.on_bad_item: skip to go on without it", first.reason));
   }
-  const double fraction = static_cast<double>(bad_seen_) / static_cast<double>(items_seen_);
-  if (items_seen_ >= kMinItemsForRate && fraction > data.max_bad_fraction) {
-    throw CorruptData(
-        setup_.index->key(first.sample),
-        fmt::format("{} of {} items could not be used, more than data.max_bad_fraction {} (last: {}). Check "
-                    "the data with `chiliad data verify`",
-                    bad_seen_, items_seen_, data.max_bad_fraction, first.reason));
-  }
   loader_->amend(fresh);
   return fresh;
+}
+
+void Trainer::check_bad_fraction() const {
+  if (bad_seen_ == 0) return;
+  const double max_fraction = setup_.run->data.max_bad_fraction;
+  const auto& last = setup_.journal.amendments().back();
+  const double fraction = static_cast<double>(bad_seen_) / static_cast<double>(items_seen_);
+  if (items_seen_ >= kMinItemsForRate && fraction > max_fraction) {
+    throw CorruptData(
+        setup_.index->key(last.sample),
+        fmt::format("{} of {} items could not be used, more than data.max_bad_fraction {} (last: {}). Check "
+                    "the data with `chiliad data verify`",
+                    bad_seen_, items_seen_, max_fraction, last.reason));
+  }
 }
 
 double Trainer::step_flops(const loader::RankStep& step) const {

@@ -82,6 +82,8 @@ class Trainer {
   void load_checkpoint();
   void start_loader();
   [[nodiscard]] std::vector<stepplan::Amendment> agree_on_verdicts(const loader::RankStep& step);
+  /// Every step: many damaged items may be known before enough were seen to judge by.
+  void check_bad_fraction() const;
   [[nodiscard]] double step_flops(const loader::RankStep& step) const;
 
   TrainerSetup setup_;

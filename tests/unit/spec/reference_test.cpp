@@ -23,7 +23,7 @@ TEST(ReferenceTest, PageHasARowForEveryOption) {
 TEST(ReferenceTest, RowNamesRangeDefaultAndResume) {
   EXPECT_THAT(reference_page(),
               HasSubstr("| `lr` | a number in (0, 1] | `0.0001` | free | learning rate after the warm-up |"));
-  EXPECT_THAT(reference_page(), HasSubstr("| `index` | text | required | fixed | folder made by"));
+  EXPECT_THAT(reference_page(), HasSubstr("| `index` | text | required | free | folder made by"));
 }
 
 TEST(ReferenceTest, HelpIsOneLine) {

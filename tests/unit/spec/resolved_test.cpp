@@ -1,6 +1,7 @@
 // What is made from a run file that was read: YAML, differences, the content digest.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,10 @@ namespace chiliad::spec {
 namespace {
 
 RunFile with(const std::vector<std::string>& overrides) {
-  std::vector<std::string> all{"data.index=birds"};
-  all.insert(all.end(), overrides.begin(), overrides.end());
+  std::vector<std::string> all = overrides;
+  const bool has_index =
+      std::any_of(all.begin(), all.end(), [](const auto& o) { return o.rfind("data.index=", 0) == 0; });
+  if (!has_index) all.emplace_back("data.index=birds");
   return parse_run_file("version: 1\n", "run.yaml", "run", all);
 }
 
@@ -36,7 +39,8 @@ std::string other_value(const std::string& key, const detail::Option& option) {
     return rule->choices.back() == usual ? rule->choices.front() : rule->choices.back();
   }
   if (std::holds_alternative<detail::BoolRule>(option.rule)) return "true";
-  if (std::holds_alternative<detail::NumberRule>(option.rule)) return "0.37";
+  if (const auto* rule = std::get_if<detail::NumberRule>(&option.rule))
+    return rule->min < 0.37 ? "0.37" : "123456";
   if (std::holds_alternative<detail::BytesRule>(option.rule)) return "1234567";
   return "9";
 }
