@@ -48,7 +48,8 @@ int run_eval(const EvalArguments& arguments) {
                                 {"captions", report.num_captions},
                                 {"training_pictures", report.num_pictures},
                                 {"top10", report.top},
-                                {"top10_shuffled", report.top_shuffled}};
+                                {"top10_shuffled", report.top_shuffled},
+                                {"asked", report.captions}};
     fmt::print("{}\n", result.dump());
   } else {
     fmt::print(
