@@ -1,0 +1,73 @@
+#include "tests/contract/group/ranks.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
+#include <exception>
+#include <thread>
+
+#include "chiliad/base/error.h"
+
+namespace chiliad::test {
+namespace {
+
+struct Listener {
+  int fd = -1;  // given to rank 0's store, which closes it
+  int port = 0;
+};
+
+Listener listen_on_loopback() {
+  Listener listener;
+  listener.fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  CHILIAD_CHECK_EQ(::bind(listener.fd, generic, size), 0);
+  CHILIAD_CHECK_EQ(::listen(listener.fd, 64), 0);
+  CHILIAD_CHECK_EQ(::getsockname(listener.fd, generic, &size), 0);
+  listener.port = ntohs(address.sin_port);
+  return listener;
+}
+
+}  // namespace
+
+void run_ranks(const Backend& backend, const std::function<void(comm::Group&)>& body, Nanoseconds timeout,
+               int present) {
+  if (backend.name == "solo") {
+    const auto group = comm::make_solo_group();
+    body(*group);
+    group->close();
+    return;
+  }
+  const Listener listener = listen_on_loopback();
+  const int bodies = present < 0 ? backend.ranks : present;
+  std::vector<std::exception_ptr> failures(static_cast<size_t>(backend.ranks));
+  std::vector<std::unique_ptr<comm::Group>> groups(static_cast<size_t>(backend.ranks));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < backend.ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      const auto slot = static_cast<size_t>(rank);
+      try {
+        comm::GlooOptions options{
+            .rank = rank, .size = backend.ranks, .port = listener.port, .timeout = timeout};
+        if (rank == 0) options.listen_fd = listener.fd;
+        groups[slot] = comm::connect(options);
+        if (rank < bodies) body(*groups[slot]);
+        if (rank != 0) groups[slot]->close();  // rank 0 serves the store: last
+      } catch (...) {
+        failures[slot] = std::current_exception();
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  for (auto& group : groups) {
+    if (group != nullptr) group->close();
+  }
+  for (const auto& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+}  // namespace chiliad::test

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "chiliad/base/clock.h"
+#include "chiliad/comm/group.h"
+
+namespace chiliad::test {
+
+/// A backend and a number of ranks to hold it against the contract.
+struct Backend {
+  std::string name;
+  int ranks = 1;
+};
+
+/// Runs `body` once for every rank, each on its own thread with its own group of `backend` ("solo" or "gloo";
+/// a fresh loopback port). Rethrows the exception of the lowest rank that failed. `present` ranks take part
+/// in the body; the others connect, close their group at once and count as lost.
+void run_ranks(const Backend& backend, const std::function<void(comm::Group&)>& body,
+               Nanoseconds timeout = std::chrono::seconds(60), int present = -1);
+
+}  // namespace chiliad::test

@@ -1,0 +1,88 @@
+#include <ATen/ATen.h>
+#include <ATen/record_function.h>
+#include <gtest/gtest.h>
+
+#include "chiliad/spec/layer_table.h"
+#include "tests/contract/layers/model_fixture.h"
+
+namespace chiliad::layers {
+namespace {
+
+/// Products seen in a forward pass, from the shapes that the operators were called with.
+struct Counted {
+  double linear_flops = 0.0;
+  double attention_flops = 0.0;
+  int num_unknown = 0;  ///< products of kinds that are not counted here
+};
+
+thread_local Counted counted;
+
+/// Multiply-adds of every matrix product of `call`, twice. Composite operators call others, which are not
+/// counted again.
+std::unique_ptr<at::ObserverContext> count_call(const at::RecordFunction& call) {
+  const std::string name = call.name();
+  const auto inputs = call.inputs();
+  const auto shape = [&](size_t i) { return inputs[i].toTensor().sizes(); };
+  if (name == "aten::linear") {
+    const auto weight = shape(1);
+    counted.linear_flops += 2.0 * static_cast<double>(inputs[0].toTensor().numel() * weight[0]);
+  } else if (name == "aten::scaled_dot_product_attention") {
+    const auto q = shape(0);  // [B, heads, N, d]
+    counted.attention_flops +=
+        4.0 * static_cast<double>(inputs[0].toTensor().numel() * shape(1)[q.size() - 2]);
+  } else if (name == "aten::matmul" || name == "aten::einsum" || name == "aten::conv2d") {
+    ++counted.num_unknown;
+  }
+  return nullptr;
+}
+
+Counted count_forward(const Layer& layer, Carry& carry) {
+  counted = {};
+  const auto handle = at::addThreadLocalCallback(
+      at::RecordFunctionCallback(count_call).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
+  layer.forward(carry);
+  at::removeCallback(handle);
+  return counted;
+}
+
+struct Trial {
+  const char* name;
+  int64_t width;
+  int64_t heads;
+  int64_t patch;
+  test::TrialShape shape;
+};
+
+class LayerFlops : public testing::TestWithParam<Trial> {
+ protected:
+  spec::ModelOptions options() const {
+    spec::ModelOptions options = test::tiny_model();
+    options.width = GetParam().width;
+    options.heads = GetParam().heads;
+    options.patch = GetParam().patch;
+    return options;
+  }
+};
+
+TEST_P(LayerFlops, DeclaredFlopsAreTheCountedOnes) {
+  const at::NoGradGuard no_grad;
+  const auto& shape = GetParam().shape;
+  Carry carry = test::make_trial_input(options(), shape, at::kFloat);
+  for (const auto& layer : test::make_random_model(options(), at::kFloat)) {
+    const spec::Work declared =
+        layer->decl().forward({shape.items, shape.rows * shape.columns, shape.text_tokens});
+    const Counted found = count_forward(*layer, carry);
+    EXPECT_DOUBLE_EQ(found.linear_flops, declared.linear_flops) << layer->decl().name;
+    EXPECT_DOUBLE_EQ(found.attention_flops, declared.attention_flops) << layer->decl().name;
+    EXPECT_EQ(found.num_unknown, 0) << layer->decl().name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, LayerFlops,
+                         testing::Values(Trial{"tiny", 16, 2, 2, {2, 2, 3, 5}},
+                                         Trial{"wide", 48, 4, 4, {3, 4, 4, 7}},
+                                         Trial{"oneItem", 32, 2, 8, {1, 1, 6, 1}}),
+                         [](const auto& param) { return param.param.name; });
+
+}  // namespace
+}  // namespace chiliad::layers
