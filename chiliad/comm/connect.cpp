@@ -63,6 +63,11 @@ std::unique_ptr<Group> try_shared_memory(c10d::Store& store, const ConnectOption
   for (int rank = 0; rank < options.size; ++rank) {
     all = to_text(store.get(fmt::format("shm/rank/{}", rank))) == "yes" && all;
   }
+  // Rank 0 serves the store: it stays until everybody has read the answers.
+  store.set(fmt::format("shm/read/{}", options.rank), to_bytes("yes"));
+  for (int rank = 1; options.rank == 0 && rank < options.size; ++rank) {
+    static_cast<void>(store.get(fmt::format("shm/read/{}", rank)));
+  }
   if (!all) return nullptr;
   return make_shared_memory_group(std::move(*memory), options.rank, options.size, options.timeout);
 }
@@ -76,8 +81,6 @@ std::unique_ptr<Group> connect(const ConnectOptions& options) {
     if (options.transport != Transport::kGloo) {
       auto group = try_shared_memory(*store, options);
       if (group != nullptr) {
-        // Rank 0 serves the store: it stays until everybody has read the answers.
-        static_cast<void>(sum_over_ranks(*group, std::vector<double>{0.0}));
         return group;
       }
       if (options.transport == Transport::kSharedMemory) {

@@ -156,16 +156,57 @@ TEST_P(GroupContract, CountsWhatGoesToOthers) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, GroupContract,
-                         testing::Values(Backend{"solo", 1}, Backend{"gloo", 2}, Backend{"gloo", 3}),
-                         [](const auto& param) {
-                           return param.param.name + std::to_string(param.param.ranks);
-                         });
-
 constexpr auto kTimeout = std::chrono::milliseconds(1500);
 
 void call_once(Group& group) {
   (void)sum_over_ranks(group, std::vector<double>{1.0});
+}
+
+TEST_P(GroupContract, SurvivesMoreTrafficThanItHasRoomFor) {
+  constexpr int64_t kCount = 30'000;  // the shared memory of a rank holds eight of these
+  run_ranks(GetParam(), [](Group& group) {
+    std::vector<at::Tensor> outs;
+    std::vector<std::unique_ptr<Work>> started;
+    for (int call = 0; call < 30; ++call) {
+      outs.push_back(at::empty({group.size() * kCount}, at::kFloat));
+      started.push_back(
+          group.all_gather(outs.back(), at::full({kCount}, 100.0 * call + group.rank(), at::kFloat)));
+    }
+    for (int call = 0; call < 30; ++call) {
+      started[static_cast<size_t>(call)]->wait();
+      const auto* data = outs[static_cast<size_t>(call)].const_data_ptr<float>();
+      for (int rank = 0; rank < group.size(); ++rank) {
+        EXPECT_EQ(data[rank * kCount], static_cast<float>(100 * call + rank)) << "call " << call;
+        EXPECT_EQ(data[(rank + 1) * kCount - 1], static_cast<float>(100 * call + rank)) << "call " << call;
+      }
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, GroupContract,
+                         testing::Values(Backend{"solo", 1}, Backend{"gloo", 2}, Backend{"gloo", 3},
+                                         Backend{"shm", 2}, Backend{"shm", 3}, Backend{"shm", 5}),
+                         [](const auto& param) {
+                           return param.param.name + std::to_string(param.param.ranks);
+                         });
+
+TEST(SharedMemoryGroupTest, LatePeerIsNamed) {
+  try {
+    run_ranks({"shm", 2}, call_once, kTimeout, 1);
+    FAIL() << "no exception";
+  } catch (const PeerLost& error) {
+    EXPECT_EQ(error.rank(), 1);
+    EXPECT_NE(std::string(error.what()).find("rank 1 did not start collective 1"), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(SharedMemoryGroupTest, TransferWithoutRoomIsRefused) {
+  const auto body = [](Group& group) {
+    at::Tensor out = at::empty({group.size() * 1'000'000L}, at::kFloat);
+    EXPECT_THROW((void)group.all_gather(out, at::zeros({1'000'000}, at::kFloat)), InvalidInput);
+  };
+  run_ranks({"shm", 2}, body, kTimeout);
 }
 
 TEST(GlooGroupTest, PeerThatLeftIsLost) {
@@ -187,7 +228,12 @@ TEST(GlooGroupTest, SilentPeerIsLostAtTheDeadline) {
 }
 
 TEST(GlooGroupTest, PeerThatNeverComesIsLost) {
-  EXPECT_THROW((void)connect({.rank = 1, .size = 2, .port = 1, .timeout = kTimeout}), PeerLost);
+  ConnectOptions options;
+  options.rank = 1;
+  options.size = 2;
+  options.port = 1;
+  options.timeout = kTimeout;
+  EXPECT_THROW((void)connect(options), PeerLost);
 }
 
 TEST(GlooGroupTest, LostPeerIsNamedWithTheCall) {
@@ -200,7 +246,7 @@ TEST(GlooGroupTest, LostPeerIsNamedWithTheCall) {
 }
 
 TEST(GlooGroupTest, OneRankIsTheSoloGroup) {
-  const auto group = connect({.rank = 0, .size = 1});
+  const auto group = connect(ConnectOptions{});
   EXPECT_EQ(sum_over_ranks(*group, std::vector<double>{2.5}), std::vector<double>{2.5});
 }
 

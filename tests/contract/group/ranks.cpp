@@ -50,8 +50,13 @@ void run_ranks(const Backend& backend, const std::function<void(comm::Group&)>& 
     threads.emplace_back([&, rank] {
       const auto slot = static_cast<size_t>(rank);
       try {
-        comm::GlooOptions options{
-            .rank = rank, .size = backend.ranks, .port = listener.port, .timeout = timeout};
+        comm::ConnectOptions options;
+        options.transport = backend.name == "shm" ? comm::Transport::kSharedMemory : comm::Transport::kGloo;
+        options.shared_bytes = 1 << 20;
+        options.rank = rank;
+        options.size = backend.ranks;
+        options.port = listener.port;
+        options.timeout = timeout;
         if (rank == 0) options.listen_fd = listener.fd;
         groups[slot] = comm::connect(options);
         if (rank < bodies) body(*groups[slot]);
