@@ -22,7 +22,7 @@ foreach(folder IN LISTS chiliad_cuda_runtime)
 endforeach()
 
 # One precompiled header for all torch modules.
-file(WRITE "${CMAKE_BINARY_DIR}/torch_pch.cpp" "// anchor of the shared precompiled header\n")
+file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/torch_pch.cpp" CONTENT "// anchor of the shared precompiled header\n")
 add_library(chiliad_torch_pch OBJECT "${CMAKE_BINARY_DIR}/torch_pch.cpp")
 target_link_libraries(chiliad_torch_pch PRIVATE chiliad_strict chiliad_torch fmt::fmt)
 target_precompile_headers(chiliad_torch_pch PRIVATE "${CMAKE_SOURCE_DIR}/cmake/torch_pch.h")

@@ -13,10 +13,10 @@ struct ParallelOptions {
   std::string transport = "auto";  ///< auto, shm (one machine) or gloo (TCP)
   double timeout_s = 60.0;         ///< deadline of every collective
   /// Rates of one rank, as `chiliad probe` measures them; used to pack equal work, and nothing else.
-  double rate_linear = 9e10;       ///< FLOP/s of products with weights
-  double rate_attention = 1.2e10;  ///< FLOP/s of products between activations
-  double rate_elementwise = 6e8;   ///< activation values/s of everything else
-  double rate_launch = 2.5e5;      ///< operators started/s
+  double rate_linear = 1e11;      ///< FLOP/s of products with weights
+  double rate_attention = 5e10;   ///< FLOP/s of products between activations
+  double rate_elementwise = 5e9;  ///< activation values/s of everything else
+  double rate_launch = 3.5e4;     ///< operators started/s
 };
 
 }  // namespace chiliad::spec

@@ -1,6 +1,7 @@
 #include "tests/parity/training/golden.h"
 
 #include <ATen/ATen.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <fstream>
@@ -43,12 +44,13 @@ int64_t GoldenCase::count(const std::string& prefix) const {
 GoldenCase read_golden(const std::string& folder) {
   const fs::path path = golden_kit() / folder;
   GoldenCase golden;
+  golden.options = std::make_shared<nlohmann::json>();
   golden.folder = folder;
   if (fs::exists(path / "inputs.safetensors")) golden.inputs = read_tensors(path / "inputs.safetensors");
   golden.expected = read_tensors(path / "expected.safetensors");
   for (const char* name : {"options.json", "scheduler_config.json"}) {
     std::ifstream file(path / name);
-    if (file) golden.options = nlohmann::json::parse(file);
+    if (file) *golden.options = nlohmann::json::parse(file);
   }
   return golden;
 }

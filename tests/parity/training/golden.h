@@ -3,7 +3,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@ struct GoldenCase {
   std::string folder;
   std::map<std::string, at::Tensor> inputs;  ///< empty where the folder has none
   std::map<std::string, at::Tensor> expected;
-  nlohmann::json options;  ///< options.json or scheduler_config.json; null where the folder has none
+  std::shared_ptr<nlohmann::json> options;  ///< shared by copies of the case; options.json or
+                                            ///< scheduler_config.json; null where the folder has none
 
   /// How many entries `<prefix>0`, `<prefix>1`, ... `expected` has.
   [[nodiscard]] int64_t count(const std::string& prefix) const;

@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <cmath>
 
@@ -28,9 +29,9 @@ struct Group {
 
   Group(const GoldenCase& golden, std::string key, double lr, double weight_decay) : name(std::move(key)) {
     step.lr = lr;
-    step.beta1 = golden.options.at("betas").at(0).get<double>();
-    step.beta2 = golden.options.at("betas").at(1).get<double>();
-    step.eps = golden.options.at("eps").get<double>();
+    step.beta1 = golden.options->at("betas").at(0).get<double>();
+    step.beta2 = golden.options->at("betas").at(1).get<double>();
+    step.eps = golden.options->at("eps").get<double>();
     step.weight_decay = weight_decay;
     param = golden.inputs.at(name).clone();
     exp_avg = at::zeros_like(param);
@@ -47,10 +48,10 @@ struct Group {
 
 std::vector<Group> groups_of(const GoldenCase& golden) {
   std::vector<Group> groups;
-  groups.emplace_back(golden, "weight", golden.options.at("lr").get<double>(),
-                      golden.options.at("weight_decay_weight").get<double>());
-  groups.emplace_back(golden, "bias", golden.options.at("lr_bias").get<double>(),
-                      golden.options.at("weight_decay_bias").get<double>());
+  groups.emplace_back(golden, "weight", golden.options->at("lr").get<double>(),
+                      golden.options->at("weight_decay_weight").get<double>());
+  groups.emplace_back(golden, "bias", golden.options->at("lr_bias").get<double>(),
+                      golden.options->at("weight_decay_bias").get<double>());
   return groups;
 }
 
@@ -64,7 +65,7 @@ double norm_of(const GoldenCase& golden, int64_t step) {
 }
 
 double max_norm_of(const GoldenCase& golden) {
-  const auto& value = golden.options.at("max_norm");
+  const auto& value = golden.options->at("max_norm");
   return value.is_null() ? 0.0 : value.get<double>();
 }
 
@@ -116,17 +117,17 @@ TEST(ClippingParityTest, NormsAndClippedGradientsMatch) {
 
 optim::EmaOptions ema_options(const GoldenCase& golden) {
   optim::EmaOptions options;
-  if (golden.options.is_null()) {
+  if (golden.options->is_null()) {
     options.decay = golden.inputs.at("decay").item<double>();
     options.warmup = optim::EmaWarmup::kNone;
     return options;
   }
-  options.decay = golden.options.value("decay", options.decay);
-  if (golden.options.value("use_ema_warmup", false)) options.warmup = optim::EmaWarmup::kPower;
-  options.inv_gamma = golden.options.value("inv_gamma", options.inv_gamma);
-  options.power = golden.options.value("power", options.power);
-  options.update_after_step = golden.options.value("update_after_step", options.update_after_step);
-  options.min_decay = golden.options.value("min_decay", options.min_decay);
+  options.decay = golden.options->value("decay", options.decay);
+  if (golden.options->value("use_ema_warmup", false)) options.warmup = optim::EmaWarmup::kPower;
+  options.inv_gamma = golden.options->value("inv_gamma", options.inv_gamma);
+  options.power = golden.options->value("power", options.power);
+  options.update_after_step = golden.options->value("update_after_step", options.update_after_step);
+  options.min_decay = golden.options->value("min_decay", options.min_decay);
   return options;
 }
 
@@ -193,7 +194,7 @@ TEST(LearningRateParityTest, EveryStepMatches) {
   const GoldenCase golden = test::read_golden("optimisers/learning_rates");
   ASSERT_FALSE(golden.expected.empty());
   for (const auto& [name, rates] : golden.expected) {
-    const auto& options = golden.options.at(name);
+    const auto& options = golden.options->at(name);
     for (int64_t step = 0; step < rates.numel(); ++step) {
       EXPECT_NEAR(rate(options, name.starts_with("cosine"), step), rates[step].item<double>(),
                   1e-12 * options.at("lr").get<double>())

@@ -1,5 +1,6 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <cstdio>
@@ -96,9 +97,9 @@ class EulerParityTest : public testing::Test {
 
 TEST_F(EulerParityTest, SigmasAndTimestepsMatch) {
   for (const auto& golden : cases_) {
-    const auto sigmas = configured_sigmas(golden.options);
+    const auto sigmas = configured_sigmas(*golden.options);
     EXPECT_LT(relative_difference(sigmas, golden.expected.at("sigmas")), kTolerance) << golden.folder;
-    const auto train_steps = golden.options.at("num_train_timesteps").get<double>();
+    const auto train_steps = golden.options->at("num_train_timesteps").get<double>();
     EXPECT_LT(relative_difference(without_last(sigmas, train_steps), golden.expected.at("timesteps")),
               kTolerance)
         << golden.folder;
@@ -107,7 +108,7 @@ TEST_F(EulerParityTest, SigmasAndTimestepsMatch) {
 
 TEST_F(EulerParityTest, EveryStepMatches) {
   for (const auto& golden : cases_) {
-    const auto sigmas = configured_sigmas(golden.options);
+    const auto sigmas = configured_sigmas(*golden.options);
     const at::Tensor& wanted = golden.expected.at("x_steps");
     ASSERT_EQ(wanted.size(0) + 1, static_cast<int64_t>(sigmas.size())) << golden.folder;
     at::Tensor x = golden.inputs.at("x_start");
