@@ -69,12 +69,9 @@ StepStage::StepStage(const spec::RunFile& run, std::vector<std::unique_ptr<layer
                      std::vector<std::unique_ptr<parallel::ShardedLayer>>& shards, comm::Group& group)
     : run_(run), layers_(layers), shards_(shards), group_(group) {}
 
-void StepStage::begin(loader::RankStep step, double lr, int64_t update, double flops, bool stop_requested) {
-  flops_ = flops;
+void StepStage::begin(loader::RankStep step, const StepSettings& settings) {
   step_ = std::move(step);
-  lr_ = lr;
-  update_ = update;
-  stop_requested_ = stop_requested;
+  settings_ = settings;
   loss_sum_ = 0.0;
   weight_sum_ = 0.0;
   updates_ = false;
@@ -169,13 +166,14 @@ void StepStage::agree() {
   mine[kLoss] = loss_sum_;
   mine[kWeight] = weight_sum_;
   mine[kVerdicts] = static_cast<double>(step_.verdicts.size());
-  mine[kStop] = stop_requested_ ? 1.0 : 0.0;
+  mine[kStop] = settings_.stop_requested ? 1.0 : 0.0;
   mine[kWorkSeconds] = step_.predicted_work;
-  mine[kFlops] = flops_;
-  mine[kDigest0] = static_cast<double>(step_.digest.high >> 32);
-  mine[kDigest1] = static_cast<double>(step_.digest.high & 0xFFFFFFFFU);
-  mine[kDigest2] = static_cast<double>(step_.digest.low >> 32);
-  mine[kDigest3] = static_cast<double>(step_.digest.low & 0xFFFFFFFFU);
+  mine[kFlops] = settings_.flops;
+  const Digest consumed = Hasher().add(step_.digest).add(settings_.program).digest();
+  mine[kDigest0] = static_cast<double>(consumed.high >> 32);
+  mine[kDigest1] = static_cast<double>(consumed.high & 0xFFFFFFFFU);
+  mine[kDigest2] = static_cast<double>(consumed.low >> 32);
+  mine[kDigest3] = static_cast<double>(consumed.low & 0xFFFFFFFFU);
   mine[kStep] = static_cast<double>(step_.step);
   at::Tensor in = at::empty({static_cast<int64_t>(kNumFields)}, at::kDouble);
   std::copy(mine.begin(), mine.end(), in.mutable_data_ptr<double>());
@@ -201,16 +199,17 @@ void StepStage::agree() {
   agreement_.grad_norm = std::sqrt(sums[kSquares]) * planned_over_actual;
   grad_scale_ = planned_over_actual * optim::clip_factor(agreement_.grad_norm, run_.optimizer.clip);
   updates_ = agreement_.finite && sums[kWeight] > 0.0;
-  if (before_update_) before_update_();
+  if (before_settings_.update) before_update_();
 }
 
 void StepStage::compare_digests(std::span<const double> all, size_t stride) const {
   for (size_t rank = 1; rank < static_cast<size_t>(group_.size()); ++rank) {
     for (const size_t field : {kDigest0, kDigest1, kDigest2, kDigest3, kStep}) {
       if (all[rank * stride + field] == all[field]) continue;
-      throw InternalError(fmt::format("step {}", step_.step),
-                          fmt::format("rank {} consumed other items than rank 0 (its step: {})", rank,
-                                      static_cast<int64_t>(all[rank * stride + kStep])));
+      throw InternalError(
+          fmt::format("step {}", step_.step),
+          fmt::format("rank {} consumed other items or ran another program than rank 0 (its step: {})", rank,
+                      static_cast<int64_t>(all[rank * stride + kStep])));
     }
   }
 }
@@ -220,13 +219,13 @@ void StepStage::optimize(int32_t layer) {
   shard.zero_gradients();  // reduced by now; ready for the next step
   if (!updates_) return;
   ops::AdamWStep options;
-  options.lr = lr_;
+  options.lr = settings_.lr;
   options.beta1 = run_.optimizer.beta1;
   options.beta2 = run_.optimizer.beta2;
   options.eps = run_.optimizer.eps;
-  options.step = update_;
+  options.step = settings_.update;
   options.grad_scale = grad_scale_;
-  options.ema = optim::ema_decay({.decay = run_.optimizer.ema}, update_);
+  options.ema = optim::ema_decay({.decay = run_.optimizer.ema}, settings_.update);
   for (const auto& piece : shard.pieces()) {
     options.weight_decay = piece.param->decay ? run_.optimizer.weight_decay : 0.0;
     float* average = shard.average();

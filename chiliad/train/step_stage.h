@@ -31,6 +31,15 @@ struct Agreement {
   double flops = 0.0;      ///< of the model, over all ranks
 };
 
+/// What a step needs beside its batches.
+struct StepSettings {
+  double lr = 0.0;
+  int64_t update = 1;  ///< counts optimizer updates from 1
+  double flops = 0.0;  ///< of the model, this rank
+  Digest program;      ///< of what this rank runs; compared with the other ranks'
+  bool stop_requested = false;
+};
+
 /// The instructions of a step, carried out on the layers of one rank.
 class StepStage final : public schedule::Stage {
  public:
@@ -38,8 +47,8 @@ class StepStage final : public schedule::Stage {
   StepStage(const spec::RunFile& run, std::vector<std::unique_ptr<layers::Layer>>& layers,
             std::vector<std::unique_ptr<parallel::ShardedLayer>>& shards, comm::Group& group);
 
-  /// Makes ready for one step. `update` counts optimizer updates from 1.
-  void begin(loader::RankStep step, double lr, int64_t update, double flops, bool stop_requested);
+  /// Makes ready for one step.
+  void begin(loader::RankStep step, const StepSettings& settings);
   /// Runs before the first parameter changes (a snapshot of the step before may still be copying).
   void set_before_update(std::function<void()> wait) { before_update_ = std::move(wait); }
 
@@ -81,10 +90,7 @@ class StepStage final : public schedule::Stage {
   std::function<void()> before_update_;
 
   loader::RankStep step_;
-  double lr_ = 0.0;
-  int64_t update_ = 0;
-  double flops_ = 0.0;
-  bool stop_requested_ = false;
+  StepSettings settings_;
   double loss_sum_ = 0.0;
   double weight_sum_ = 0.0;
   double grad_scale_ = 1.0;

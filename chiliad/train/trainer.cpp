@@ -144,6 +144,14 @@ void Trainer::start_loader() {
                                              std::max(next_step_, run.run.steps), options);
 }
 
+const schedule::Program& Trainer::program_for(int32_t num_slots) {
+  const auto found = programs_.find(num_slots);
+  if (found != programs_.end()) return found->second;
+  auto program = schedule::make_data_parallel_program(static_cast<int32_t>(layers_.size()), num_slots);
+  schedule::check(program);
+  return programs_.emplace(num_slots, std::move(program)).first->second;
+}
+
 StepReport Trainer::run_step(bool stop_requested, const StepWatcher& watcher) {
   const auto& run = *setup_.run;
   loader::RankStep loaded;
@@ -162,9 +170,8 @@ StepReport Trainer::run_step(bool stop_requested, const StepWatcher& watcher) {
   report.predicted_seconds = loaded.predicted_work;
   report.lr = optim::learning_rate(run.optimizer, loaded.step, run.run.steps);
 
-  const auto num_slots = static_cast<int32_t>(loaded.slots.size());
-  const auto program = schedule::make_data_parallel_program(static_cast<int32_t>(layers_.size()), num_slots);
-  stage_->begin(std::move(loaded), report.lr, num_updates_ + 1, flops, stop_requested);
+  const auto& program = program_for(static_cast<int32_t>(loaded.slots.size()));
+  stage_->begin(std::move(loaded), {report.lr, num_updates_ + 1, flops, program.digest(), stop_requested});
   StepClock step_clock(account_, report.step, watcher);
   schedule::execute(program, *stage_, step_clock);
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -81,6 +82,8 @@ class Trainer {
   void build_model();
   void load_checkpoint();
   void start_loader();
+  /// The program for that many slots, proven when it is first asked for.
+  [[nodiscard]] const schedule::Program& program_for(int32_t num_slots);
   [[nodiscard]] std::vector<stepplan::Amendment> agree_on_verdicts(const loader::RankStep& step);
   /// Every step: many damaged items may be known before enough were seen to judge by.
   void check_bad_fraction() const;
@@ -94,6 +97,7 @@ class Trainer {
   std::vector<std::unique_ptr<layers::Layer>> layers_;
   std::vector<std::unique_ptr<parallel::ShardedLayer>> shards_;
   std::unique_ptr<StepStage> stage_;
+  std::map<int32_t, schedule::Program> programs_;  // by number of slots
   int64_t next_step_ = 0;
   int64_t num_updates_ = 0;
   int64_t items_seen_ = 0;
