@@ -199,7 +199,7 @@ void StepStage::agree() {
   agreement_.grad_norm = std::sqrt(sums[kSquares]) * planned_over_actual;
   grad_scale_ = planned_over_actual * optim::clip_factor(agreement_.grad_norm, run_.optimizer.clip);
   updates_ = agreement_.finite && sums[kWeight] > 0.0;
-  if (before_settings_.update) before_update_();
+  if (before_update_) before_update_();
 }
 
 void StepStage::compare_digests(std::span<const double> all, size_t stride) const {
