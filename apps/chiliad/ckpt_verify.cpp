@@ -61,8 +61,11 @@ int run(const std::string& given, bool json) {
     fmt::print("{}: {}\n", finding.path,
                finding.problem.empty() ? "good, " + format_bytes(finding.bytes) : finding.problem);
   }
+  if (page.empty()) {
+    throw InvalidInput(
+        given, "holds no committed checkpoint. Give a step-N.gG folder, a run directory or its checkpoints/");
+  }
   if (json) fmt::print("{}\n", page.dump());
-  if (!json && page.empty()) fmt::print("{}: no committed checkpoint\n", given);
   return code;
 }
 

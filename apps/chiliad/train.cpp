@@ -9,6 +9,7 @@
 #include "apps/chiliad/run_setup.h"
 #include "apps/chiliad/verbs.h"
 #include "chiliad/base/clock.h"
+#include "chiliad/base/error.h"
 #include "chiliad/base/log.h"
 #include "chiliad/base/units.h"
 #include "chiliad/checkpoint/reader.h"
@@ -17,6 +18,7 @@
 #include "chiliad/planner/state_memory.h"
 #include "chiliad/spec/layer_table.h"
 #include "chiliad/supervise/launch/job.h"
+#include "chiliad/supervise/launch/run_directory.h"
 #include "chiliad/supervise/launch/workers.h"
 
 namespace chiliad::cli {
@@ -65,6 +67,10 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
       planner::state_memory(table.num_params(), file.parallel.nproc, file.optimizer.ema > 0.0);
   const double flops = step_flops(first, plan, table, file.model.patch);
   const std::string resume = newest_checkpoint(file.run.dir);
+  if (!resume.empty() && !arguments.from_scratch) {
+    supervise::check_resumable(checkpoint::Checkpoint::open(resume), file, file.run.dir,
+                               index.manifest().digest.hex());
+  }
   const double epochs = static_cast<double>(file.run.steps) / static_cast<double>(plan.steps_per_epoch());
   if (arguments.run.json) {
     print_json({{"run_dir", file.run.dir},
@@ -127,9 +133,16 @@ int run(const Arguments& arguments) {
   options.worker = supervise::worker_program();
   options.file = file;
   options.run_dir = file.run.dir;
+  options.data = index.manifest().digest.hex();
   options.from_scratch = arguments.from_scratch;
   options.progress = observe::progress_style(arguments.run.quiet, STDERR_FILENO);
   options.progress_out = &std::cerr;
+  if (fs::exists(options.run_dir) && !fs::is_directory(options.run_dir)) {
+    throw InvalidInput(
+        "run.dir",
+        fmt::format("expected a folder, got the file {}. Choose another one with --set run.dir=DIR",
+                    file.run.dir));
+  }
   io::make_folders(options.run_dir);
   start_logging({.level = arguments.run.quiet ? LogLevel::kWarn : LogLevel::kInfo,
                  .prefix = "",

@@ -13,8 +13,9 @@
 namespace chiliad::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, const char*>, 2> kWorkerVerbs{
+constexpr std::array<std::pair<const char*, const char*>, 3> kWorkerVerbs{
     {{"generate", "Pictures from a checkpoint: chiliad generate CKPT --prompt \"a dog\" --out dog.png"},
+     {"eval", "Does a checkpoint make what it was shown? chiliad eval CKPT --json"},
      {"probe", "Measures the rates of this machine's devices"}}};
 
 }  // namespace

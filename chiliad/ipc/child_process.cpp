@@ -30,6 +30,7 @@ struct Prepared {
   std::vector<char*> envp;
   const std::vector<int>* inherit = nullptr;
   pid_t parent = -1;
+  bool ignore_interrupt = false;
   int error_pipe = -1;
 };
 
@@ -54,6 +55,7 @@ Prepared prepare(const SpawnOptions& options) {
   for (auto& entry : prepared.environment) prepared.envp.push_back(entry.data());
   prepared.envp.push_back(nullptr);
   prepared.inherit = &options.inherit;
+  prepared.ignore_interrupt = options.ignore_interrupt;
   prepared.parent = ::getpid();
   return prepared;
 }
@@ -85,6 +87,7 @@ void close_others_at_exec() {
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) give_up(prepared.error_pipe);
   if (::getppid() != prepared.parent) ::_exit(127);
   reset_signals();
+  if (prepared.ignore_interrupt) std::signal(SIGINT, SIG_IGN);
   close_others_at_exec();
   for (const int fd : *prepared.inherit) {
     if (::fcntl(fd, F_SETFD, 0) != 0) give_up(prepared.error_pipe);

@@ -22,6 +22,9 @@ struct ExitStatus {
 struct SpawnOptions {
   std::vector<std::string> argv;                                 ///< argv[0] is the program's path
   std::vector<std::pair<std::string, std::string>> environment;  ///< added to ours
+  /// SIGINT is ignored from the first moment: a terminal sends Ctrl-C to the whole group, and the parent
+  /// decides.
+  bool ignore_interrupt = false;
   std::vector<int> inherit;  ///< descriptors kept open under the same number
 };
 

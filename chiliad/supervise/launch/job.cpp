@@ -59,7 +59,7 @@ JobReport run_job(const JobOptions& options, const Clock& clock) {
   JobReport report;
   report.run_dir = directory.path().string();
   report.steps = options.file.run.steps;
-  const StartPoint start = find_start(directory, options.file, options.from_scratch);
+  const StartPoint start = find_start(directory, options.file, options.from_scratch, options.data);
   report.last_checkpoint = start.checkpoint;
   if (!start.checkpoint.empty()) report.resumed_from = start.step;
   if (start.finished) {

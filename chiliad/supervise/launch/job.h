@@ -15,6 +15,7 @@ struct JobOptions {
   spec::RunFile file;
   std::filesystem::path run_dir;
   std::string worker;         ///< program, see worker_program()
+  std::string data;           ///< identity of the data set (the index manifest's digest); empty: not checked
   bool from_scratch = false;  ///< set an earlier run aside instead of resuming
   observe::ProgressStyle progress = observe::ProgressStyle::kLines;
   std::ostream* progress_out = nullptr;  ///< null: nothing is shown

@@ -1,7 +1,9 @@
 #include "chiliad/supervise/launch/run_directory.h"
 
 #include <fmt/core.h>
+
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <array>
 #include <optional>
@@ -65,11 +67,23 @@ void move_damaged(const RunDirectory& directory, const std::vector<Damage>& dama
   }
 }
 
-void check_config(const checkpoint::Checkpoint& good, const spec::RunFile& file,
-                  const RunDirectory& directory) {
-  const auto stored =
-      spec::parse_run_file(good.config(), (good.path() / "run file").string(), file.run.name, {});
-  check_same_run(spec::compare(stored, file), directory.path().string());
+/// The order of items is a function of the data set: other data is another run.
+void check_same_data(const checkpoint::Checkpoint& good, const spec::RunFile& file,
+                     const std::string& run_dir, const std::string& data) {
+  std::string stored;
+  try {
+    stored = nlohmann::json::parse(good.state()).at("cursor").at("data").get<std::string>();
+  } catch (const nlohmann::json::exception&) {
+    return;  // the worker names what is wrong with the state
+  }
+  if (data.empty() || stored == data) return;
+  throw InvalidInput(
+      file.data.index,
+      fmt::format(
+          "the data changed since the checkpoint of step {} (index digest was {}, is now {}). Restore "
+          "the data, give the new run its own directory with --set run.dir=DIR, or begin anew with "
+          "--from-scratch, which sets {} aside",
+          good.step(), stored, data, run_dir));
 }
 
 }  // namespace
@@ -86,6 +100,14 @@ io::FileLock RunDirectory::take() const {
                   io::read_text(lock_path, kMaxOwnerBytes)));
 }
 
+void check_resumable(const checkpoint::Checkpoint& good, const spec::RunFile& file,
+                     const std::string& run_dir, const std::string& data) {
+  const auto stored =
+      spec::parse_run_file(good.config(), (good.path() / "run file").string(), file.run.name, {});
+  check_same_run(spec::compare(stored, file), run_dir);
+  check_same_data(good, file, run_dir, data);
+}
+
 void check_same_run(const std::vector<spec::Difference>& differences, const std::string& run_dir) {
   std::string list;
   for (const auto& difference : differences) {
@@ -100,7 +122,8 @@ void check_same_run(const std::vector<spec::Difference>& differences, const std:
                                  list));
 }
 
-StartPoint find_start(const RunDirectory& directory, const spec::RunFile& file, bool from_scratch) {
+StartPoint find_start(const RunDirectory& directory, const spec::RunFile& file, bool from_scratch,
+                      const std::string& data) {
   if (from_scratch) set_aside(directory);
   if (!fs::is_directory(directory.checkpoints())) return {};
   std::vector<Damage> damaged;
@@ -117,7 +140,7 @@ StartPoint find_start(const RunDirectory& directory, const spec::RunFile& file, 
                     "again with --from-scratch, which sets them aside",
                     damaged.size(), damaged.front().why));
   }
-  check_config(*good, file, directory);
+  check_resumable(*good, file, directory.path().string(), data);
   move_damaged(directory, damaged);
   return {good->path().string(), good->step(), good->step() >= file.run.steps};
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "chiliad/checkpoint/reader.h"
 #include "chiliad/io/file.h"
 #include "chiliad/spec/run_file.h"
 
@@ -43,8 +44,13 @@ struct StartPoint {
 /// warning and, where an older good one is used, moved to damaged/, so that they neither count as kept nor
 /// are tried again. from_scratch sets everything of the earlier run aside first. Throws CorruptData where no
 /// checkpoint is good, InvalidInput where a setting differs that a resume may not change.
+/// `data`: identity of the data set as it is now; empty: not checked here.
 [[nodiscard]] StartPoint find_start(const RunDirectory& directory, const spec::RunFile& file,
-                                    bool from_scratch);
+                                    bool from_scratch, const std::string& data = "");
+
+/// Throws InvalidInput if a run with these settings and this data may not go on from the checkpoint.
+void check_resumable(const checkpoint::Checkpoint& good, const spec::RunFile& file,
+                     const std::string& run_dir, const std::string& data);
 
 /// Throws InvalidInput with old and new value of each setting that a resume may not change.
 void check_same_run(const std::vector<spec::Difference>& differences, const std::string& run_dir);

@@ -53,6 +53,7 @@ ipc::SpawnOptions spawn_options(const WorkerOptions& options, int rank, const Re
                 "--port",        std::to_string(rendezvous.port),
                 "--parent",      std::to_string(::getpid())};
   spawn.inherit = {channel_fd, page_fd};
+  spawn.ignore_interrupt = true;
   if (rank == 0) {
     spawn.argv.insert(spawn.argv.end(), {"--listen", std::to_string(rendezvous.socket.get())});
     spawn.inherit.push_back(rendezvous.socket.get());
