@@ -91,9 +91,14 @@ TEST_F(BadDataTest, ChangedDataIsRefusedOnResume) {
   ASSERT_EQ(job_.train("run", 2, {}, {"--set", "run.steps=4"}).exit_code, 0);
   fs::remove(job_.pictures() / (picture_name(2) + ".png"));
   index_pictures(job_.pictures(), job_.index());
-  const auto resumed = job_.train("run", 2);
+  const auto checked = job_.train("run", 2, {}, {"--check"});
+  EXPECT_EQ(checked.exit_code, 2) << checked.err;
+  const auto resumed = job_.train("run", 2, {}, {"--set", "run.steps=9"});
   EXPECT_EQ(resumed.exit_code, 2) << resumed.err;
-  EXPECT_THAT(resumed.err, HasSubstr("data.index (what the data set holds): was "));
+  EXPECT_THAT(resumed.err, HasSubstr("the data changed since the checkpoint of step 4"));
+  std::ifstream file(job_.run_dir("run") / "run.yaml");
+  const std::string kept(std::istreambuf_iterator<char>(file), {});
+  EXPECT_THAT(kept, HasSubstr("steps: 4"));  // a refused resume changes nothing
 }
 
 TEST_F(BadDataTest, AMovedIndexMayGoOn) {
