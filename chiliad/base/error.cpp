@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "chiliad/base/error_kinds.h"
+
 namespace chiliad {
 
 Error::Error(ErrorKind kind, std::string place, const std::string& message)
@@ -10,21 +12,8 @@ Error::Error(ErrorKind kind, std::string place, const std::string& message)
       place_(std::move(place)) {}
 
 int exit_code(const std::exception& error) {
-  const auto* known = dynamic_cast<const Error*>(&error);
-  if (known == nullptr) return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ? 1 : 5;
-  switch (known->kind()) {
-    case ErrorKind::kInvalidInput:
-      return 2;
-    case ErrorKind::kUnavailable:
-      return 1;
-    case ErrorKind::kCorruptData:
-      return 3;
-    case ErrorKind::kPeerLost:
-      return 4;
-    case ErrorKind::kInternal:
-      return 5;
-  }
-  return 5;
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return 1;
+  return exit_code(kind_of(error));
 }
 
 void throw_error(ErrorKind kind, const std::string& place, const std::string& message) {

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/error_kinds.h"
 #include "chiliad/base/log.h"
 #include "chiliad/device/tensor.h"
 #include "chiliad/io/file.h"
@@ -57,24 +58,6 @@ void maybe_kill(int rank, int64_t step, ipc::Phase phase) {
 #else
 void maybe_kill(int, int64_t, ipc::Phase) {}
 #endif
-
-const char* kind_name(const std::exception& error) {
-  const auto* known = dynamic_cast<const Error*>(&error);
-  if (known == nullptr) return "internal";
-  switch (known->kind()) {
-    case ErrorKind::kInvalidInput:
-      return "invalid_input";
-    case ErrorKind::kUnavailable:
-      return "unavailable";
-    case ErrorKind::kCorruptData:
-      return "corrupt_data";
-    case ErrorKind::kPeerLost:
-      return "peer_lost";
-    case ErrorKind::kInternal:
-      return "internal";
-  }
-  return "internal";
-}
 
 stepplan::Journal read_journal(const std::string& path) {
   if (path.empty() || !io::stat_file(path).has_value()) return {};
@@ -316,9 +299,11 @@ int run_worker(const WorkerArguments& arguments) {
     const std::string place = known == nullptr ? "" : known->place();
     std::string message = error.what();
     if (!place.empty() && message.rfind(place + ": ", 0) == 0) message = message.substr(place.size() + 2);
-    link.send(ipc::FrameType::kError,
-              Json{{"kind", kind_name(error)}, {"place", place}, {"message", message}, {"step", run->step()}}
-                  .dump());
+    link.send(ipc::FrameType::kError, Json{{"kind", kind_name(kind_of(error))},
+                                           {"place", place},
+                                           {"message", message},
+                                           {"step", run->step()}}
+                                          .dump());
     std::fflush(nullptr);
     ::_exit(exit_code(error));  // peers may hold collectives open; nothing here is left to save
   }

@@ -2,11 +2,11 @@
 
 #include <fmt/core.h>
 
-#include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/error_kinds.h"
 
 namespace chiliad::supervise {
 namespace {
@@ -20,19 +20,6 @@ auto parse(const char* frame, const std::string& body, Read read) {
   } catch (const Json::exception& error) {
     throw CorruptData(frame, fmt::format("got '{:.80}' ({})", body, error.what()));
   }
-}
-
-ErrorKind error_kind(const std::string& name) {
-  constexpr std::array<std::pair<const char*, ErrorKind>, 5> kKinds{
-      {{"invalid_input", ErrorKind::kInvalidInput},
-       {"unavailable", ErrorKind::kUnavailable},
-       {"corrupt_data", ErrorKind::kCorruptData},
-       {"peer_lost", ErrorKind::kPeerLost},
-       {"internal", ErrorKind::kInternal}}};
-  for (const auto& [known, kind] : kKinds) {
-    if (name == known) return kind;
-  }
-  return ErrorKind::kInternal;
 }
 
 LogLevel log_level(const std::string& name) {
@@ -60,7 +47,7 @@ WorkerError read_error_frame(const std::string& body) {
   return parse("error frame", body, [](const Json& object) {
     const auto place = object.value("place", "");
     const auto message = object.at("message").get<std::string>();
-    return WorkerError{error_kind(object.value("kind", "internal")),
+    return WorkerError{kind_from_name(object.value("kind", "internal")),
                        place.empty() ? message : place + ": " + message, object.value("step", int64_t{0})};
   });
 }

@@ -5,26 +5,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "chiliad/base/error_kinds.h"
 #include "chiliad/base/units.h"
 
 namespace chiliad::supervise {
 namespace {
-
-int code_of(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::kInvalidInput:
-      return 2;
-    case ErrorKind::kUnavailable:
-      return 1;
-    case ErrorKind::kCorruptData:
-      return 3;
-    case ErrorKind::kPeerLost:
-      return 4;
-    case ErrorKind::kInternal:
-      return 5;
-  }
-  return 5;
-}
 
 constexpr int kPeerLostCode = 4;
 
@@ -61,7 +46,7 @@ void JobMachine::on_finished(int rank, int64_t step, const std::string& reason) 
 JobMachine::Actions JobMachine::on_error(int rank, WorkerError error, Nanoseconds now) {
   auto& state = ranks_[static_cast<size_t>(rank)];
   const bool secondary = error.kind == ErrorKind::kPeerLost;
-  Failure failure{rank, code_of(error.kind), secondary,
+  Failure failure{rank, exit_code(error.kind), secondary,
                   fmt::format("rank {} failed at step {}: {}", rank, error.step, error.message)};
   state.error = std::move(error);
   return fail(std::move(failure), now);
@@ -93,7 +78,7 @@ JobMachine::Actions JobMachine::on_channel_lost(int rank, const std::string& why
 }
 
 JobMachine::Actions JobMachine::on_job_error(ErrorKind kind, const std::string& message, Nanoseconds now) {
-  return fail({-1, code_of(kind), false, message}, now);
+  return fail({-1, exit_code(kind), false, message}, now);
 }
 
 JobMachine::Actions JobMachine::fail(Failure failure, Nanoseconds now) {
