@@ -76,6 +76,7 @@ void ParentLink::make_durable(const std::string& amendments, Nanoseconds deadlin
 
 void ParentLink::finish() {
   finishing_ = true;
+  on_slot_free({});
 }
 
 }  // namespace chiliad::train

@@ -22,12 +22,14 @@ class ParentLink {
   ParentLink& operator=(const ParentLink&) = delete;
 
   void send(ipc::FrameType type, const std::string& body, int fd = -1) { channel_.send(type, body, fd); }
-  /// Called from the listening thread for each slot that the parent gives back: (slot, step, committed).
+  /// Called from the listening thread for each slot that the parent gives back: (slot, step, committed). Once
+  /// this has returned, the callback set before is no longer running and is not called again.
   void on_slot_free(std::function<void(int, int64_t, bool)> callback);
   [[nodiscard]] bool stop_requested() const { return stop_.load(); }
   /// Sends amendments and waits until they are on disk. Throws PeerLost after the deadline.
   void make_durable(const std::string& amendments, Nanoseconds deadline);
-  /// No more frames are expected; the parent may go.
+  /// No more frames are expected and the parent may go. Once this has returned, no callback runs: what they
+  /// use may be destroyed.
   void finish();
 
  private:
