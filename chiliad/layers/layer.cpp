@@ -35,18 +35,42 @@ void Layer::bind(std::vector<at::Tensor> params) {
   params_ = std::move(params);
 }
 
-const at::Tensor& Layer::param(const std::string& name) const {
+int64_t Layer::find_param(const std::string& name) const {
   const size_t prefix = decl_.name.size() + 1;
   for (size_t i = 0; i < decl_.params.size(); ++i) {
     const std::string& full = decl_.params[i].name;
     if (full.size() == prefix + name.size() && full.compare(prefix, name.size(), name) == 0)
-      return params_[i];
+      return static_cast<int64_t>(i);
   }
-  throw InternalError(decl_.name, fmt::format("no parameter '{}'", name));
+  return -1;
+}
+
+bool Layer::has_param(const std::string& name) const {
+  return find_param(name) >= 0;
+}
+
+const at::Tensor& Layer::param(const std::string& name) const {
+  const int64_t index = find_param(name);
+  if (index < 0) throw InternalError(decl_.name, fmt::format("no parameter '{}'", name));
+  return params_[static_cast<size_t>(index)];
 }
 
 at::Tensor Layer::linear(const std::string& name, const at::Tensor& x) const {
-  return at::linear(x, param(name + ".weight"), param(name + ".bias"));
+  const bool has_bias = has_param(name + ".bias");
+  return at::linear(x, param(name + ".weight"), has_bias ? param(name + ".bias") : at::Tensor());
+}
+
+at::Tensor Layer::linear_scatter(const std::string& name, const at::Tensor& x) const {
+  if (ranks_.size() == 1) return linear(name, x);
+  const at::Tensor sum = scatter_rows(ranks_, at::linear(x, param(name + ".weight")));
+  return has_param(name + ".bias") ? sum + param(name + ".bias") : sum;
+}
+
+at::Tensor Layer::linear_sum(const std::string& name, const at::Tensor& x) const {
+  if (ranks_.size() == 1) return linear(name, x);
+  const at::Tensor sum = sum_partial(ranks_, at::linear(x, param(name + ".weight")));
+  if (!has_param(name + ".bias")) return sum;
+  return sum + param(name + ".bias");
 }
 
 }  // namespace chiliad::layers

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "chiliad/layers/tensor_parallel.h"
 #include "chiliad/spec/layer_table.h"
 
 namespace chiliad::layers {
@@ -23,11 +24,13 @@ class Carry {
   std::vector<std::pair<std::string, at::Tensor>> entries_;
 };
 
-/// A layer: a function of the carry and its parameters. Inside, tensor-parallel collectives would run on a
-/// group passed in; gradients are made by autograd over this layer alone (parallel/segment.h).
+/// A layer: a function of the carry and its parameters. Inside, tensor-parallel collectives run on the group
+/// passed in; gradients are made by autograd over this layer alone (parallel/segment.h).
 class Layer {
  public:
-  explicit Layer(spec::LayerDecl decl) : decl_(std::move(decl)) {}
+  /// decl: with the shapes that this rank holds (spec::tensor_shard). The group of `ranks` outlives the
+  /// layer.
+  explicit Layer(spec::LayerDecl decl, TensorParallel ranks = {}) : decl_(std::move(decl)), ranks_(ranks) {}
   virtual ~Layer() = default;
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
@@ -44,11 +47,22 @@ class Layer {
  protected:
   /// The parameter `<layer name>.<name>`.
   [[nodiscard]] const at::Tensor& param(const std::string& name) const;
-  /// x W^T + b with `name`.weight and `name`.bias.
+  [[nodiscard]] bool has_param(const std::string& name) const;
+  /// x W^T + b with `name`.weight and, where there is one, `name`.bias.
   [[nodiscard]] at::Tensor linear(const std::string& name, const at::Tensor& x) const;
+  /// The same where each rank has some columns of the weight and of x; this rank's rows of the sum.
+  /// x: [B, S, C_rank].   returns: [B, S_rank, D]
+  [[nodiscard]] at::Tensor linear_scatter(const std::string& name, const at::Tensor& x) const;
+  /// The same, all rows on every rank.   returns: [B, S, D]
+  [[nodiscard]] at::Tensor linear_sum(const std::string& name, const at::Tensor& x) const;
+  [[nodiscard]] const TensorParallel& ranks() const { return ranks_; }
 
  private:
+  /// Position of `<layer name>.<name>`, or -1.
+  [[nodiscard]] int64_t find_param(const std::string& name) const;
+
   spec::LayerDecl decl_;
+  TensorParallel ranks_;
   std::vector<at::Tensor> params_;
 };
 

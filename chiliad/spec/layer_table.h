@@ -13,12 +13,18 @@ namespace chiliad::spec {
 /// else.
 enum class Init { kZero, kOne, kXavierUniform, kNormal002, kNormalUnit };
 
+/// How tensor parallelism cuts a parameter (tensor_shard.h). Rows are a linear layer's outputs, columns its
+/// inputs.
+enum class Split { kNone, kRows, kColumns };
+
 /// One parameter of a layer; `name` is unique in the model and is the key in checkpoints.
 struct ParamDecl {
   std::string name;
   Shape shape;
   Init init = Init::kZero;
   bool decay = false;  ///< weight decay applies (matrices only)
+  Split split = Split::kNone;
+  int64_t parts = 1;  ///< logical tensors of equal size, fused along the rows; each is cut by itself
 };
 
 /// Sizes of a micro-batch on which work depends.
