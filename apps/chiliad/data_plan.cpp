@@ -19,7 +19,7 @@ int run(const Arguments& arguments) {
   const auto file = read_run(arguments.run);
   const auto index = open_index(file, arguments.run.quiet);
   const stepplan::Plan plan(index, file.data, file.run.seed, token_counts(index, file.model.text_max_tokens));
-  const int num_ranks = arguments.num_ranks > 0 ? arguments.num_ranks : static_cast<int>(file.parallel.nproc);
+  const int num_ranks = arguments.num_ranks > 0 ? arguments.num_ranks : static_cast<int>(file.parallel.dp());
   const auto report =
       stepplan::make_report(plan, stepplan::Journal(), arguments.epoch, pack_options(file, num_ranks));
   fmt::print("{}\n", arguments.run.json ? report.to_json() : report.to_table());
@@ -33,7 +33,8 @@ void add_data_plan(CLI::App& parent, Action& action) {
   auto* verb = parent.add_subcommand(
       "plan", "Plans an epoch without a device: steps, padding, balance, coverage, shuffle");
   verb->add_option("RUN", arguments->run.run_file, "Run file")->required();
-  verb->add_option("--ranks", arguments->num_ranks, "Data-parallel ranks (default: parallel.nproc)")
+  verb->add_option("--ranks", arguments->num_ranks,
+                   "Data-parallel ranks (default: those of section parallel)")
       ->check(CLI::Range(1, 65536));
   verb->add_option("--epoch", arguments->epoch, "Which epoch")
       ->check(CLI::NonNegativeNumber)

@@ -61,10 +61,9 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
   const auto& coverage = plan.coverage();
   const auto first = plan.select(0, stepplan::Journal());
   const auto packed =
-      stepplan::pack(first, plan.buckets(), pack_options(file, static_cast<int>(file.parallel.nproc)));
+      stepplan::pack(first, plan.buckets(), pack_options(file, static_cast<int>(file.parallel.dp())));
   const auto table = spec::make_layer_table(file.model);
-  const auto memory =
-      planner::state_memory(table.num_params(), file.parallel.nproc, file.optimizer.ema > 0.0);
+  const auto memory = planner::state_memory(table, file);
   const double flops = step_flops(first, plan, table, file.model.patch);
   const std::string resume = newest_checkpoint(file.run.dir);
   if (!resume.empty() && !arguments.from_scratch) {
@@ -87,6 +86,10 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
                   {"over_limit", coverage.over_limit}}},
                 {"buckets", plan.buckets().size()},
                 {"nproc", file.parallel.nproc},
+                {"layout",
+                 {{"dp_replicate", file.parallel.dp_replicate()},
+                  {"dp_shard", file.parallel.dp_shard},
+                  {"tp", file.parallel.tp}}},
                 {"imbalance", packed.imbalance()},
                 {"params", table.num_params()},
                 {"step_flops", flops},
@@ -95,6 +98,7 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
                   {"gradients", memory.gradients},
                   {"moments", memory.moments},
                   {"average", memory.average},
+                  {"buffers", memory.buffers},
                   {"snapshots", memory.snapshots}}}});
     return 0;
   }
@@ -110,16 +114,21 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
           coverage.over_limit));
   row("shapes", fmt::format("{} buckets of about {}x{}", plan.buckets().size(), file.data.resolution,
                             file.data.resolution));
-  row("layout", fmt::format("{} ranks of {} threads, {}; first step: {} slots, imbalance {:.3f}",
-                            file.parallel.nproc, file.parallel.threads, file.parallel.compute,
-                            packed.slots.front().size(), packed.imbalance()));
+  row("layout",
+      fmt::format("{} ranks of {} threads, {}: dp_replicate {} x dp_shard {} x tp {}; first step: {} slots, "
+                  "imbalance {:.3f}",
+                  file.parallel.nproc, file.parallel.threads, file.parallel.compute,
+                  file.parallel.dp_replicate(), file.parallel.dp_shard, file.parallel.tp,
+                  packed.slots.front().size(), packed.imbalance()));
   row("model",
       fmt::format("{} parameters, {:.3g} GFLOP in the first step", table.num_params(), flops * 1e-9));
   row("memory",
       fmt::format(
-          "{} a rank beside activations: weights {}, gradients {}, moments {}, average {}, snapshots {}",
+          "{} a rank beside activations: weights {}, gradients {}, moments {}, average {}, buffers {}, "
+          "snapshots {}",
           format_bytes(memory.total()), format_bytes(memory.weights), format_bytes(memory.gradients),
-          format_bytes(memory.moments), format_bytes(memory.average), format_bytes(memory.snapshots)));
+          format_bytes(memory.moments), format_bytes(memory.average), format_bytes(memory.buffers),
+          format_bytes(memory.snapshots)));
   fmt::print("The run file is good.\n");
   return 0;
 }

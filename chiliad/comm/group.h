@@ -51,24 +51,15 @@ class Group {
   virtual void close() = 0;
 };
 
-/// How ranks reach each other.
-enum class Transport { kAuto, kGloo, kSharedMemory };
-
-struct ConnectOptions {
-  Transport transport =
-      Transport::kAuto;             ///< auto: shared memory where all ranks are on this machine, else gloo
-  int64_t shared_bytes = 64 << 20;  ///< room of a rank in shared memory: what it has in flight at most
+/// Who is in a group: ranks of the job, ascending, and the place of this one among them.
+struct Membership {
+  std::string name;  ///< of the group, for messages
+  std::vector<int> members;
   int rank = 0;
-  int size = 1;
-  std::string host = "127.0.0.1";
-  int port = 0;
-  int listen_fd = -1;  ///< rank 0: an already listening socket on that port
-  Nanoseconds timeout = std::chrono::seconds(60);
+  [[nodiscard]] int size() const { return static_cast<int>(members.size()); }
+  [[nodiscard]] int own() const { return members[static_cast<size_t>(rank)]; }
 };
 
-/// Joins the group: the solo group where size is 1, else over shared memory or TCP (ProcessGroupGloo of
-/// libtorch_cpu). Ranks meet at a store on host:port that rank 0 serves. Throws PeerLost after the deadline.
-[[nodiscard]] std::unique_ptr<Group> connect(const ConnectOptions& options);
 [[nodiscard]] std::unique_ptr<Group> make_solo_group();
 
 /// Sums of `values` over all ranks, added in rank order: the same bits everywhere.

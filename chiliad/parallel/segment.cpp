@@ -20,8 +20,13 @@ void add(layers::Carry& gradients, const std::string& name, const at::Tensor& va
 
 }  // namespace
 
-Segment run_forward(const layers::Layer& layer, layers::Carry& carry) {
+Segment run_forward(const layers::Layer& layer, layers::Carry& carry, const ForwardOptions& options) {
   Segment segment;
+  if (!options.needs_backward) {
+    const at::NoGradGuard no_grad;
+    layer.forward(carry);
+    return segment;
+  }
   layers::Carry local = carry;
   for (const auto& name : layer.decl().reads) {
     at::Tensor leaf = carry.get(name).detach();

@@ -16,8 +16,13 @@ struct Segment {
   std::vector<std::pair<std::string, at::Tensor>> outputs;
 };
 
+struct ForwardOptions {
+  bool needs_backward = true;  ///< else nothing is kept
+};
+
 /// Runs the layer on detached inputs and puts its outputs (detached) into `carry`.
-[[nodiscard]] Segment run_forward(const layers::Layer& layer, layers::Carry& carry);
+[[nodiscard]] Segment run_forward(const layers::Layer& layer, layers::Carry& carry,
+                                  const ForwardOptions& options = {});
 
 /// Backward of the segment: takes the gradients of its outputs from `gradients`, adds those of its inputs to
 /// it, and adds those of the parameters to the parameters' gradient buffers. Frees the graph.

@@ -2,85 +2,159 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "chiliad/base/error.h"
 #include "chiliad/base/planted.h"
 #include "chiliad/ops/adamw.h"
-#include "chiliad/parallel/row_cuts.h"
 
 namespace chiliad::parallel {
+namespace {
 
-ShardedLayer::ShardedLayer(layers::Layer& layer, int rank, int num_ranks, bool average)
-    : layer_(layer), rank_(rank), cuts_(cut_at_rows(layer.decl(), num_ranks)) {
-  const int owner = planted_bug("swapped_ranks") && num_ranks > 1 ? (rank + 1) % num_ranks : rank;
-  begin_ = cuts_[static_cast<size_t>(owner)];
-  end_ = cuts_[static_cast<size_t>(owner) + 1];
-  for (size_t r = 0; r + 1 < cuts_.size(); ++r) counts_.push_back(cuts_[r + 1] - cuts_[r]);
-  const int64_t total = cuts_.back();
-  params_ = at::zeros({total}, at::kFloat);
-  grads_ = at::zeros({total}, at::kFloat);
-  received_ = at::empty({num_ranks * counts_[static_cast<size_t>(rank)]}, at::kFloat);
-  reduced_ = at::zeros({num_owned()}, at::kFloat);
-  exp_avg_ = at::zeros({num_owned()}, at::kFloat);
-  exp_avg_sq_ = at::zeros({num_owned()}, at::kFloat);
-  if (average) average_ = at::zeros({num_owned()}, at::kFloat);
-  int64_t offset = 0;
-  for (const auto& param : layer.decl().params) {
-    const int64_t count = param.shape.count();
-    at::Tensor view = params_.narrow(0, offset, count).view(param.shape.sizes()).detach();
-    view.set_requires_grad(true);
-    grad_views_.push_back(grads_.narrow(0, offset, count).view(param.shape.sizes()));
-    view.mutable_grad() = grad_views_.back();
-    views_.push_back(view);
-    offset += count;
-  }
-  layer.bind(views_);
-  make_pieces();
+at::Tensor zeros(int64_t count) {
+  return at::zeros({count}, at::kFloat);
 }
 
-void ShardedLayer::make_pieces() {
+}  // namespace
+
+ShardedLayer::ShardedLayer(layers::Layer& layer, const spec::LayerDecl& whole, Mesh& mesh, BufferPool& pool,
+                           const ShardOptions& options)
+    : layer_(layer),
+      whole_decl_(whole),
+      mesh_(mesh),
+      pool_(pool),
+      options_(options),
+      layout_(whole, mesh.shape(), mesh.place()),
+      sharded_(mesh.shape().dp_shard > 1),
+      shard_(zeros(layout_.shard_size())),
+      params_(layout_.num_params()),
+      grads_(options.trained ? layout_.num_params() : 0) {
+  if (!sharded_) params_.attach(shard_);
+  if (options_.trained) {
+    shard_grads_ = zeros(layout_.shard_size());
+    if (!sharded_) grads_.attach(shard_grads_);
+    const bool owns_shard = mesh.shape().dp_replicate == 1;
+    reduced_ = owns_shard ? shard_grads_ : zeros(layout_.owned_size());
+    exp_avg_ = zeros(layout_.owned_size());
+    exp_avg_sq_ = zeros(layout_.owned_size());
+    if (options_.average) average_ = zeros(layout_.owned_size());
+  }
+  bind();
+}
+
+void ShardedLayer::bind() {
   int64_t offset = 0;
   for (const auto& param : layer_.decl().params) {
     const int64_t count = param.shape.count();
-    const int64_t low = std::max(begin_, offset);
-    const int64_t high = std::min(end_, offset + count);
-    if (high > low) {
-      const int64_t row = param.shape.rank() < 2 ? 1 : count / param.shape[0];
-      CHILIAD_CHECK_EQ((low - offset) % row, 0);
-      pieces_.push_back({&param, low - begin_, high - low,
-                         Box::rows(param.shape, (low - offset) / row, (high - low) / row)});
+    at::Tensor view = params_.base().narrow(0, offset, count).view(param.shape.sizes()).detach();
+    if (options_.trained) {
+      view.set_requires_grad(true);
+      view.mutable_grad() = grads_.base().narrow(0, offset, count).view(param.shape.sizes());
     }
+    views_.push_back(view);
     offset += count;
   }
+  CHILIAD_CHECK_EQ(offset, layout_.num_params());
+  layer_.bind(views_);
 }
 
-void ShardedLayer::start_reduce(comm::Group& group) {
-  const std::vector<int64_t> mine(counts_.size(), counts_[static_cast<size_t>(rank_)]);
-  reducing_ = group.all_to_all(received_, mine, grads_, counts_);
+void ShardedLayer::start_unshard() {
+  if (!sharded_ || has_whole()) return;
+  params_.attach(pool_);
+  if (planted_bug("stale_gather") && unshards_++ > 0) return;
+  // Not as an operation on tensors: autograd would take it for a change of what it keeps for backward.
+  std::copy_n(shard_params(), layout_.shard_size(),
+              params_.base().mutable_data_ptr<float>() + layout_.shard_begin());
+  unsharding_ = mesh_.shard_gather().all_gather_parts(params_.base(), layout_.shard_sizes());
+}
+
+void ShardedLayer::finish_unshard() {
+  if (unsharding_ == nullptr) return;
+  unsharding_->wait();
+  unsharding_.reset();
+}
+
+void ShardedLayer::reshard() {
+  if (sharded_) params_.release(pool_);
+}
+
+void ShardedLayer::open_gradients() {
+  if (!options_.trained || grads_open_) return;
+  grads_open_ = true;
+  if (sharded_) grads_.attach(pool_);
+  grads_.base().zero_();
+}
+
+void ShardedLayer::start_reduce() {
+  if (!sharded_) return;
+  const int64_t mine = layout_.shard_size();
+  const int64_t ranks = mesh_.shape().dp_shard;
+  received_ = pool_.take(mine * ranks);
+  const std::vector<int64_t> out_counts(static_cast<size_t>(ranks), mine);
+  // A slot without work has no gradients; it takes part with zeros.
+  open_gradients();
+  reducing_ = mesh_.shard_reduce().all_to_all(received_.narrow(0, 0, mine * ranks), out_counts, grads_.base(),
+                                              layout_.shard_sizes());
 }
 
 void ShardedLayer::finish_reduce() {
+  if (reducing_ == nullptr) return;
   reducing_->wait();
   reducing_.reset();
-  const auto ranks = static_cast<int64_t>(counts_.size());
-  const int64_t count = std::min(num_owned(), received_.numel() / ranks);
-  ops::sum_parts(received_.const_data_ptr<float>(), ranks, count, owned_gradients());
+  grads_.release(pool_);
+  grads_open_ = false;
+  const int64_t mine = layout_.shard_size();
+  const int64_t ranks = mesh_.shape().dp_shard;
+  if (has_shard_grads_) {
+    for (int64_t part = 0; part < ranks; ++part) shard_grads_.add_(received_.narrow(0, part * mine, mine));
+  } else {
+    ops::sum_parts(received_.const_data_ptr<float>(), ranks, mine, shard_grads_.mutable_data_ptr<float>());
+  }
+  has_shard_grads_ = true;
+  pool_.give(std::move(received_));
+  received_.reset();
 }
 
-void ShardedLayer::start_gather(comm::Group& group) {
-  gathering_ = group.all_gather_parts(params_, counts_);
+void ShardedLayer::start_reduce_replicas() {
+  if (!sharded_) open_gradients();
+  if (mesh_.shape().dp_replicate == 1) return;
+  const int64_t mine = layout_.owned_sizes()[static_cast<size_t>(mesh_.place().replica)];
+  const int64_t ranks = mesh_.shape().dp_replicate;
+  received_ = pool_.take(mine * ranks);
+  const std::vector<int64_t> out_counts(static_cast<size_t>(ranks), mine);
+  reducing_ = mesh_.replicas().all_to_all(received_.narrow(0, 0, mine * ranks), out_counts, shard_grads_,
+                                          layout_.owned_sizes());
+}
+
+void ShardedLayer::finish_reduce_replicas() {
+  if (reducing_ == nullptr) return;
+  reducing_->wait();
+  reducing_.reset();
+  const int64_t mine = layout_.owned_sizes()[static_cast<size_t>(mesh_.place().replica)];
+  ops::sum_parts(received_.const_data_ptr<float>(), mesh_.shape().dp_replicate,
+                 std::min(mine, layout_.owned_size()), owned_gradients());
+  pool_.give(std::move(received_));
+  received_.reset();
+}
+
+void ShardedLayer::start_gather() {
+  if (mesh_.shape().dp_replicate == 1) return;
+  gathering_ = mesh_.replicas().all_gather_parts(shard_, layout_.owned_sizes());
 }
 
 void ShardedLayer::finish_gather() {
+  if (gathering_ == nullptr) return;
   gathering_->wait();
   gathering_.reset();
 }
 
-void ShardedLayer::zero_gradients() {
-  grads_.zero_();
+void ShardedLayer::clear_gradients() {
+  has_shard_grads_ = false;
+  grads_open_ = false;
 }
 
-float* ShardedLayer::owned_params() {
-  return params_.mutable_data_ptr<float>() + begin_;
+float* ShardedLayer::shard_params() {
+  return shard_.mutable_data_ptr<float>();
 }
 float* ShardedLayer::owned_gradients() {
   return reduced_.mutable_data_ptr<float>();
@@ -97,9 +171,6 @@ float* ShardedLayer::average() {
 
 at::Tensor ShardedLayer::whole(size_t param_index) const {
   return views_.at(param_index).detach();
-}
-at::Tensor ShardedLayer::local_gradient(size_t param_index) const {
-  return grad_views_.at(param_index);
 }
 
 }  // namespace chiliad::parallel

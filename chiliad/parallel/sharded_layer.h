@@ -3,77 +3,97 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
-#include "chiliad/base/shape.h"
 #include "chiliad/comm/group.h"
 #include "chiliad/layers/layer.h"
+#include "chiliad/parallel/buffer_pool.h"
+#include "chiliad/parallel/layer_layout.h"
+#include "chiliad/parallel/mesh.h"
+#include "chiliad/parallel/swap_tensor.h"
 
 namespace chiliad::parallel {
 
-/// One layer's parameters on one data-parallel rank: whole parameters and gradients in flat fp32 buffers, and
-/// the run of them that this rank owns (cut at row borders) with its optimizer state. Replicated data
-/// parallelism with a sharded optimizer; one device is the case of one rank.
+struct ShardOptions {
+  bool trained = true;   ///< else: no gradients and no optimizer state
+  bool average = false;  ///< with a moving average
+};
+
+/// One layer's parameters on one rank: its shard, the whole parameters and gradients while the layer is at
+/// work, and the run that it owns with its optimizer state. With dp_shard 1 the shard is whole and stays;
+/// one device is the mesh of one rank.
+///
+///     shard --unshard--> whole --> forward, backward --> gradients --reduce--> shard --reduce_replicas-->
+///     owned --> optimizer --gather--> shard
 class ShardedLayer {
  public:
-  /// Binds `layer` to views of the parameter buffer. Both outlive this object's use. `average` asks for a
-  /// moving average.
-  ShardedLayer(layers::Layer& layer, int rank, int num_ranks, bool average);
+  /// Binds `layer` (local shapes) to views of the parameters. `whole`: the same layer with logical shapes.
+  /// All outlive this object; `pool` is shared by the layers of the rank.
+  ShardedLayer(layers::Layer& layer, const spec::LayerDecl& whole, Mesh& mesh, BufferPool& pool,
+               const ShardOptions& options);
 
-  /// Starts the exchange of gradient shards: every rank receives all ranks' gradients of its own run.
-  void start_reduce(comm::Group& group);
-  /// Waits, and sums the parts in rank order into the owned gradient.
+  /// Starts the gather of the whole parameters from the shards of the ranks; finish_unshard waits for it.
+  void start_unshard();
+  void finish_unshard();
+  /// Lets the whole parameters go.
+  void reshard();
+  /// Before a backward pass of the layer: gradients of the whole layer, zero where they are new.
+  void open_gradients();
+
+  /// Starts the exchange that gives every rank all ranks' gradients of its shard.
+  void start_reduce();
+  /// Waits, sums the parts in rank order, and adds the sum to the shard's gradient of this step.
   void finish_reduce();
-  /// Starts the gather of all runs of the parameters.
-  void start_gather(comm::Group& group);
+  /// The same between replicas: from the shard's gradients to the owned one.
+  void start_reduce_replicas();
+  void finish_reduce_replicas();
+
+  /// Starts the gather of the shard from the owned runs of the replicas.
+  void start_gather();
   void finish_gather();
-  void zero_gradients();
+  /// The gradients of the step are used up.
+  void clear_gradients();
 
-  /// A run of one parameter inside the owned run.
-  struct Piece {
-    const spec::ParamDecl* param = nullptr;
-    int64_t offset = 0;  ///< in the owned run
-    int64_t count = 0;
-    Box box;  ///< in the parameter
-  };
-  [[nodiscard]] const std::vector<Piece>& pieces() const { return pieces_; }
-  [[nodiscard]] const spec::LayerDecl& decl() const { return layer_.decl(); }
+  [[nodiscard]] const LayerLayout& layout() const { return layout_; }
+  [[nodiscard]] const spec::LayerDecl& decl() const { return whole_decl_; }
+  [[nodiscard]] bool trained() const { return options_.trained; }
+  [[nodiscard]] bool has_whole() const { return params_.has_memory(); }
 
-  [[nodiscard]] int64_t num_owned() const { return end_ - begin_; }
-  [[nodiscard]] float* owned_params();
+  [[nodiscard]] float* shard_params();
+  [[nodiscard]] float* owned_params() { return shard_params() + layout_.owned_begin(); }
   [[nodiscard]] float* owned_gradients();
   [[nodiscard]] float* exp_avg();
   [[nodiscard]] float* exp_avg_sq();
   [[nodiscard]] float* average();  ///< null where there is none
-  /// The whole parameter, fp32, dense.
+  /// A local parameter while it is whole, fp32, dense.
   [[nodiscard]] at::Tensor whole(size_t param_index) const;
-  /// The local, unreduced gradient of a whole parameter.
-  [[nodiscard]] at::Tensor local_gradient(size_t param_index) const;
-  /// Where the owned run lies in the layer's flat buffer.
-  [[nodiscard]] int64_t owned_begin() const { return begin_; }
 
  private:
-  void make_pieces();
+  void bind();
 
   layers::Layer& layer_;
-  int rank_;
-  std::vector<int64_t> cuts_;
-  std::vector<int64_t> counts_;
-  int64_t begin_;
-  int64_t end_;
-  at::Tensor params_;    // [all]
-  at::Tensor grads_;     // [all]
-  at::Tensor received_;  // [ranks * owned]
-  at::Tensor reduced_;   // [owned]
+  const spec::LayerDecl& whole_decl_;
+  Mesh& mesh_;
+  BufferPool& pool_;
+  ShardOptions options_;
+  LayerLayout layout_;
+  bool sharded_;
+
+  at::Tensor shard_;  // [shard]
+  SwapTensor params_;
+  SwapTensor grads_;
+  at::Tensor shard_grads_;        // [shard]
+  bool grads_open_ = false;       // this step's gradients are in grads_
+  bool has_shard_grads_ = false;  // an earlier slot's are in shard_grads_
+  int64_t unshards_ = 0;          // for a planted bug
+  at::Tensor received_;           // parts of a reduction under way
+  at::Tensor reduced_;            // [owned]
   at::Tensor exp_avg_;
   at::Tensor exp_avg_sq_;
   at::Tensor average_;
   std::vector<at::Tensor> views_;
-  std::vector<at::Tensor> grad_views_;
-  std::vector<Piece> pieces_;
+  std::unique_ptr<comm::Work> unsharding_;
   std::unique_ptr<comm::Work> reducing_;
   std::unique_ptr<comm::Work> gathering_;
 };

@@ -1,22 +1,64 @@
 #include "chiliad/planner/state_memory.h"
 
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "chiliad/spec/tensor_shard.h"
+
 namespace chiliad::planner {
 namespace {
 
 constexpr int64_t kFloat = 4;
 constexpr int64_t kSnapshotSlots = 2;
 
+int64_t divided(int64_t count, int64_t parts) {
+  return (count + parts - 1) / parts;
+}
+
+/// The largest of `sizes`, `count` of them, added up.
+int64_t sum_of_largest(std::vector<int64_t> sizes, size_t count) {
+  std::sort(sizes.begin(), sizes.end(), std::greater<>());
+  int64_t sum = 0;
+  for (size_t i = 0; i < std::min(count, sizes.size()); ++i) sum += sizes[i];
+  return sum;
+}
+
+bool is_trained(const spec::LayerDecl& layer, const std::vector<std::string>& frozen) {
+  return std::find(frozen.begin(), frozen.end(), layer.component) == frozen.end();
+}
+
 }  // namespace
 
-StateMemory state_memory(int64_t num_params, int64_t num_ranks, bool has_average) {
-  const int64_t whole = kFloat * num_params;
-  const int64_t owned = kFloat * ((num_params + num_ranks - 1) / num_ranks);
+StateMemory state_memory(const spec::LayerTable& table, const spec::RunFile& file) {
+  const auto& parallel = file.parallel;
+  const bool sharded = parallel.dp_shard > 1;
+  const bool replicated = parallel.dp_replicate() > 1;
+  std::vector<int64_t> layers;  // parameters of each, on this rank
+  int64_t all = 0;
+  int64_t trained = 0;
+  for (const auto& layer : table.layers) {
+    layers.push_back(spec::tensor_shard(layer, static_cast<int>(parallel.tp)).num_params());
+    all += layers.back();
+    if (is_trained(layer, file.optimizer.frozen)) trained += layers.back();
+  }
+  const int64_t trained_shard = divided(trained, parallel.dp_shard);
+  const int64_t owned = kFloat * divided(trained_shard, parallel.dp_replicate());
   StateMemory memory;
-  memory.weights = whole;
-  memory.gradients = 2 * whole + owned;
+  memory.weights = kFloat * divided(all, parallel.dp_shard);
+  memory.gradients = kFloat * trained_shard + (replicated ? owned : 0);
   memory.moments = 2 * owned;
-  memory.average = has_average ? owned : 0;
-  memory.snapshots = kSnapshotSlots * (owned + memory.moments + memory.average);
+  memory.average = file.optimizer.ema > 0.0 ? owned : 0;
+  if (replicated) memory.buffers += kFloat * trained_shard;  // parts of all layers, awaited at the end
+  if (sharded && parallel.reshard_after_forward) {
+    // The layer at work and the one ahead; gradients of it and of the one being reduced, and its parts.
+    memory.buffers +=
+        kFloat * (sum_of_largest(layers, 2) + sum_of_largest(layers, 2) + sum_of_largest(layers, 1));
+  } else if (sharded) {
+    memory.buffers += kFloat * (all + trained + sum_of_largest(layers, 1));
+  }
+  memory.snapshots =
+      kSnapshotSlots * (divided(memory.weights, parallel.dp_replicate()) + memory.moments + memory.average);
   return memory;
 }
 

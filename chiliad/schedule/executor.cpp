@@ -25,6 +25,18 @@ void dispatch(const Instruction& i, Stage& stage) {
       return stage.gather(i.layer);
     case Op::kAwaitGather:
       return stage.await_gather(i.layer);
+    case Op::kUnshard:
+      return stage.unshard(i.layer);
+    case Op::kAwaitUnshard:
+      return stage.await_unshard(i.layer);
+    case Op::kReshard:
+      return stage.reshard(i.layer);
+    case Op::kReduceReplicas:
+      return stage.reduce_replicas(i.layer);
+    case Op::kAwaitReduceReplicas:
+      return stage.await_reduce_replicas(i.layer);
+    case Op::kSumReplicated:
+      return stage.sum_replicated();
   }
 }
 

@@ -21,6 +21,12 @@ class Stage {
   virtual void optimize(int32_t layer) = 0;
   virtual void gather(int32_t layer) = 0;
   virtual void await_gather(int32_t layer) = 0;
+  virtual void unshard(int32_t layer) = 0;
+  virtual void await_unshard(int32_t layer) = 0;
+  virtual void reshard(int32_t layer) = 0;
+  virtual void reduce_replicas(int32_t layer) = 0;
+  virtual void await_reduce_replicas(int32_t layer) = 0;
+  virtual void sum_replicated() = 0;
 };
 
 /// Told of each instruction before it runs, e.g. to write the progress page and the time account.

@@ -1,13 +1,18 @@
 #include "chiliad/schedule/program.h"
 
+#include <algorithm>
 #include <array>
+#include <utility>
 
 namespace chiliad::schedule {
 
 const char* op_name(Op op) {
-  constexpr std::array<const char*, 11> kNames{"none",     "load",   "forward",      "loss",
-                                               "backward", "reduce", "await_reduce", "agree",
-                                               "optimize", "gather", "await_gather"};
+  constexpr std::array<const char*, 17> kNames{
+      "none",          "load",    "forward",         "loss",
+      "backward",      "reduce",  "await_reduce",    "agree",
+      "optimize",      "gather",  "await_gather",    "unshard",
+      "await_unshard", "reshard", "reduce_replicas", "await_reduce_replicas",
+      "sum_replicated"};
   return kNames[static_cast<size_t>(op)];
 }
 
@@ -20,26 +25,104 @@ Digest Program::digest() const {
   return hasher.digest();
 }
 
-Program make_data_parallel_program(int32_t num_layers, int32_t num_slots) {
-  Program program{num_layers, num_slots, {}};
-  auto emit = [&](Op op, int32_t layer, int32_t slot) { program.instructions.push_back({op, layer, slot}); };
-  for (int32_t slot = 0; slot < num_slots; ++slot) {
-    emit(Op::kLoad, -1, slot);
-    for (int32_t layer = 0; layer < num_layers; ++layer) emit(Op::kForward, layer, slot);
-    emit(Op::kLoss, -1, slot);
-    for (int32_t layer = num_layers - 1; layer >= 0; --layer) {
-      emit(Op::kBackward, layer, slot);
-      if (slot == num_slots - 1) emit(Op::kReduce, layer, -1);
+namespace {
+
+/// Writes the instructions of one step.
+class Generator {
+ public:
+  explicit Generator(const ProgramOptions& options)
+      : options_(options),
+        last_layer_(options.num_layers - 1),
+        program_{options.num_layers, options.num_slots, {}} {
+    while (first_trained_ < options.num_layers && !trained(first_trained_)) ++first_trained_;
+  }
+
+  Program make() {
+    for (int32_t slot = 0; slot < options_.num_slots; ++slot) {
+      emit(Op::kLoad, -1, slot);
+      forward(slot);
+      emit(Op::kLoss, -1, slot);
+      backward(slot);
+    }
+    for (int32_t layer = last_layer_; layer >= 0; --layer) {
+      if (trained(layer)) emit(Op::kAwaitReduceReplicas, layer);
+    }
+    if (options_.tensor_parallel) emit(Op::kSumReplicated);
+    emit(Op::kAgree);
+    update();
+    return std::move(program_);
+  }
+
+ private:
+  [[nodiscard]] bool trained(int32_t layer) const {
+    return options_.trained.empty() || options_.trained[static_cast<size_t>(layer)];
+  }
+  [[nodiscard]] bool is_last(int32_t slot) const { return slot == options_.num_slots - 1; }
+  /// Whether whole parameters are gathered for the forward of a slot, or still there from the one before.
+  [[nodiscard]] bool gathers(int32_t slot) const { return options_.sharded && (!options_.keep || slot == 0); }
+  [[nodiscard]] bool frees() const { return options_.sharded && !options_.keep; }
+
+  void emit(Op op, int32_t layer = -1, int32_t slot = -1) {
+    program_.instructions.push_back({op, layer, slot});
+  }
+
+  void forward(int32_t slot) {
+    if (gathers(slot)) emit(Op::kUnshard, 0);
+    for (int32_t layer = 0; layer <= last_layer_; ++layer) {
+      if (gathers(slot) && layer < last_layer_) emit(Op::kUnshard, layer + 1);
+      if (gathers(slot)) emit(Op::kAwaitUnshard, layer);
+      emit(Op::kForward, layer, slot);
+      // The last one is needed again at once.
+      if (frees() && (layer < last_layer_ || last_layer_ < first_trained_)) emit(Op::kReshard, layer);
     }
   }
-  for (int32_t layer = num_layers - 1; layer >= 0; --layer) emit(Op::kAwaitReduce, layer, -1);
-  emit(Op::kAgree, -1, -1);
-  for (int32_t layer = 0; layer < num_layers; ++layer) {
-    emit(Op::kOptimize, layer, -1);
-    emit(Op::kGather, layer, -1);
+
+  void backward(int32_t slot) {
+    int32_t reducing = -1;
+    for (int32_t layer = last_layer_; layer >= first_trained_; --layer) {
+      if (frees() && layer > first_trained_) emit(Op::kUnshard, layer - 1);
+      if (frees() && layer < last_layer_) emit(Op::kAwaitUnshard, layer);
+      emit(Op::kBackward, layer, slot);
+      if (frees() || (options_.sharded && is_last(slot))) emit(Op::kReshard, layer);
+      if (reducing >= 0) finish_reduce(reducing, slot);
+      reducing = -1;
+      if (!trained(layer) || !(frees() || is_last(slot))) continue;
+      if (options_.sharded) emit(Op::kReduce, layer);
+      reducing = layer;
+      if (!options_.sharded) finish_reduce(std::exchange(reducing, -1), slot);
+    }
+    if (reducing >= 0) finish_reduce(reducing, slot);
+    if (!options_.keep || !options_.sharded || !is_last(slot)) return;
+    for (int32_t layer = std::min(first_trained_, options_.num_layers) - 1; layer >= 0; --layer)
+      emit(Op::kReshard, layer);
   }
-  for (int32_t layer = 0; layer < num_layers; ++layer) emit(Op::kAwaitGather, layer, -1);
-  return program;
+
+  void finish_reduce(int32_t layer, int32_t slot) {
+    if (options_.sharded) emit(Op::kAwaitReduce, layer);
+    if (is_last(slot)) emit(Op::kReduceReplicas, layer);
+  }
+
+  void update() {
+    for (int32_t layer = 0; layer <= last_layer_; ++layer) {
+      if (!trained(layer)) continue;
+      emit(Op::kOptimize, layer);
+      emit(Op::kGather, layer);
+    }
+    for (int32_t layer = 0; layer <= last_layer_; ++layer) {
+      if (trained(layer)) emit(Op::kAwaitGather, layer);
+    }
+  }
+
+  const ProgramOptions& options_;
+  int32_t last_layer_;
+  int32_t first_trained_ = 0;
+  Program program_;
+};
+
+}  // namespace
+
+Program make_program(const ProgramOptions& options) {
+  return Generator(options).make();
 }
 
 }  // namespace chiliad::schedule

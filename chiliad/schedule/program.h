@@ -11,16 +11,22 @@ namespace chiliad::schedule {
 /// What one instruction does. Communication is issued by these alone, at layer borders. Values are hashed:
 /// append only.
 enum class Op : uint8_t {
-  kLoad = 1,          ///< take the slot's batch and prepare its inputs
-  kForward = 2,       ///< layer, slot
-  kLoss = 3,          ///< slot: loss and the gradient of the prediction
-  kBackward = 4,      ///< layer, slot: frees what the forward kept
-  kReduce = 5,        ///< layer: start the reduction of its gradients
-  kAwaitReduce = 6,   ///< layer: wait, and sum the parts in rank order
-  kAgree = 7,         ///< norm, counts, verdicts, flags: the exchange at the end of the step
-  kOptimize = 8,      ///< layer: update the owned part
-  kGather = 9,        ///< layer: start the gather of its parameters
-  kAwaitGather = 10,  ///< layer: wait
+  kLoad = 1,                  ///< take the slot's batch and prepare its inputs
+  kForward = 2,               ///< layer, slot
+  kLoss = 3,                  ///< slot: loss and the gradient of the prediction
+  kBackward = 4,              ///< layer, slot: frees what the forward kept
+  kReduce = 5,                ///< layer: start the reduction of its gradients to shards
+  kAwaitReduce = 6,           ///< layer: wait, and sum the parts in rank order
+  kAgree = 7,                 ///< norm, counts, verdicts, flags: the exchange at the end of the step
+  kOptimize = 8,              ///< layer: update the owned part
+  kGather = 9,                ///< layer: start the gather of its shard from the replicas
+  kAwaitGather = 10,          ///< layer: wait
+  kUnshard = 11,              ///< layer: start the gather of its whole parameters from the shards
+  kAwaitUnshard = 12,         ///< layer: wait
+  kReshard = 13,              ///< layer: let the whole parameters go
+  kReduceReplicas = 14,       ///< layer: start the reduction of its shard's gradients over the replicas
+  kAwaitReduceReplicas = 15,  ///< layer: wait, and sum
+  kSumReplicated = 16,        ///< gradients of parameters that tensor-parallel ranks have copies of
 };
 
 [[nodiscard]] const char* op_name(Op op);
@@ -41,13 +47,27 @@ struct Program {
   [[nodiscard]] Digest digest() const;
 };
 
-/// Replicated data parallelism with sharded optimizer state: slots one after the other, gradients reduced as
-/// soon as the last slot's backward has passed a layer, parameters gathered behind the optimizer.
-[[nodiscard]] Program make_data_parallel_program(int32_t num_layers, int32_t num_slots);
+/// What a program is made for.
+struct ProgramOptions {
+  int32_t num_layers = 0;
+  int32_t num_slots = 0;
+  bool sharded = false;          ///< whole parameters are gathered for use
+  bool keep = false;             ///< sharded: they stay whole from the first forward to the last backward
+  bool tensor_parallel = false;  ///< some parameters have copies on tensor-parallel ranks
+  std::vector<bool> trained = {};     ///< by layer; empty: all
+};
 
-/// Proves a program: every backward has its forward and loss, every reduction comes after the layer's last
-/// backward, every start has its wait, every layer is optimized once after the agreement, nothing stays in
-/// flight. Throws InternalError naming the instruction.
-void check(const Program& program);
+/// One step of data parallelism with sharded optimizer state, and with sharded parameters where asked. Slots
+/// run one after the other. The gather of a layer's parameters is started one layer ahead, forward and
+/// backward; gradients are reduced as soon as a layer's backward is done (of the last slot; of every slot
+/// where parameters are let go in between) and awaited one layer later; shards are gathered from the replicas
+/// behind the optimizer. Layers below the first trained one have no backward.
+[[nodiscard]] Program make_program(const ProgramOptions& options);
+
+/// Proves a program made for `options`: every backward has its forward and loss, no layer is used without its
+/// whole parameters, every gradient is reduced exactly once, every start has its wait, every trained layer is
+/// optimized once after the agreement, nothing stays in flight or in memory. Throws InternalError naming the
+/// instruction.
+void check(const Program& program, const ProgramOptions& options);
 
 }  // namespace chiliad::schedule

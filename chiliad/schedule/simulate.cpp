@@ -1,6 +1,8 @@
 #include "chiliad/schedule/simulate.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "chiliad/base/error.h"
 
@@ -36,13 +38,17 @@ struct Machine {
 
 Prediction simulate(const Program& program, const Costs& costs) {
   Machine machine;
-  std::vector<double> reduced(static_cast<size_t>(program.num_layers), 0.0);
-  std::vector<double> gathered(static_cast<size_t>(program.num_layers), 0.0);
+  // When the last transfer of a kind that was started for a layer has arrived.
+  std::map<std::pair<Op, int32_t>, double> ready;
+  const auto start = [&](const Instruction& i, const std::vector<double>& seconds) {
+    ready[{i.op, i.layer}] = machine.transfer(at(seconds, i.layer));
+  };
   for (const auto& i : program.instructions) {
     const auto layer = static_cast<size_t>(std::max(i.layer, 0));
     switch (i.op) {
       case Op::kLoad:
       case Op::kLoss:
+      case Op::kReshard:
         break;
       case Op::kForward:
         machine.compute(at(costs.forward.at(layer), i.slot));
@@ -50,23 +56,38 @@ Prediction simulate(const Program& program, const Costs& costs) {
       case Op::kBackward:
         machine.compute(at(costs.backward.at(layer), i.slot));
         break;
+      case Op::kUnshard:
+        start(i, costs.unshard);
+        break;
       case Op::kReduce:
-        reduced[layer] = machine.transfer(at(costs.reduce, i.layer));
+        start(i, costs.reduce);
+        break;
+      case Op::kReduceReplicas:
+        start(i, costs.reduce_replicas);
+        break;
+      case Op::kGather:
+        start(i, costs.gather);
+        break;
+      case Op::kAwaitUnshard:
+        machine.await(ready[{Op::kUnshard, i.layer}]);
         break;
       case Op::kAwaitReduce:
-        machine.await(reduced[layer]);
+        machine.await(ready[{Op::kReduce, i.layer}]);
+        break;
+      case Op::kAwaitReduceReplicas:
+        machine.await(ready[{Op::kReduceReplicas, i.layer}]);
+        break;
+      case Op::kAwaitGather:
+        machine.await(ready[{Op::kGather, i.layer}]);
+        break;
+      case Op::kSumReplicated:
+        machine.await(machine.transfer(costs.sum_replicated));
         break;
       case Op::kAgree:
         machine.await(machine.transfer(costs.agree));
         break;
       case Op::kOptimize:
         machine.compute(at(costs.optimize, i.layer));
-        break;
-      case Op::kGather:
-        gathered[layer] = machine.transfer(at(costs.gather, i.layer));
-        break;
-      case Op::kAwaitGather:
-        machine.await(gathered[layer]);
         break;
     }
   }

@@ -10,9 +10,12 @@ namespace chiliad::schedule {
 struct Costs {
   std::vector<std::vector<double>> forward;   ///< [layer][slot]
   std::vector<std::vector<double>> backward;  ///< [layer][slot]
-  std::vector<double> reduce;                 ///< [layer], on the wire
+  std::vector<double> unshard;                ///< [layer], on the wire; only for sharded programs
+  std::vector<double> reduce;                 ///< [layer], on the wire; only for sharded programs
+  std::vector<double> reduce_replicas;        ///< [layer], on the wire
   std::vector<double> optimize;               ///< [layer]
   std::vector<double> gather;                 ///< [layer], on the wire
+  double sum_replicated = 0.0;
   double agree = 0.0;
 };
 

@@ -12,6 +12,7 @@
 #include "chiliad/parallel/segment.h"
 #include "chiliad/parallel/sharded_layer.h"
 #include "chiliad/stepplan/plan.h"
+#include "chiliad/train/initial_weights.h"
 
 namespace chiliad::train {
 namespace {
@@ -35,12 +36,16 @@ std::pair<int64_t, int64_t> grid_of(int64_t tokens) {
 /// A model with one rank's buffers, as training has it.
 class ProbeModel {
  public:
-  explicit ProbeModel(const spec::RunFile& run) : run_(run), layers_(model::build_model(run.model)) {
-    for (auto& layer : layers_) {
-      shards_.push_back(std::make_unique<parallel::ShardedLayer>(*layer, 0, 1, false));
-      for (size_t i = 0; i < layer->decl().params.size(); ++i) {
-        model::initialise(layer->decl().params[i], run.run.seed, shards_.back()->whole(i));
-      }
+  explicit ProbeModel(const spec::RunFile& run)
+      : run_(run),
+        table_(spec::make_layer_table(run.model)),
+        mesh_(parallel::make_solo_mesh()),
+        layers_(model::build_model(run.model)) {
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      shards_.push_back(std::make_unique<parallel::ShardedLayer>(*layers_[i], table_.layers[i], *mesh_, pool_,
+                                                                 parallel::ShardOptions{}));
+      set_initial_weights(*shards_.back(), run.run.seed);
+      shards_.back()->open_gradients();
     }
   }
 
@@ -65,6 +70,9 @@ class ProbeModel {
 
  private:
   const spec::RunFile& run_;
+  spec::LayerTable table_;
+  std::unique_ptr<parallel::Mesh> mesh_;
+  parallel::BufferPool pool_;
   std::vector<std::unique_ptr<layers::Layer>> layers_;
   std::vector<std::unique_ptr<parallel::ShardedLayer>> shards_;
 };

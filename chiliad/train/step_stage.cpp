@@ -14,6 +14,7 @@
 #include "chiliad/ops/adamw.h"
 #include "chiliad/optim/ema.h"
 #include "chiliad/optim/learning_rate.h"
+#include "chiliad/parallel/replicated_sum.h"
 #include "chiliad/text/byte_tokenizer.h"
 
 namespace chiliad::train {
@@ -66,8 +67,14 @@ at::Tensor float_tensor(const std::vector<float>& values) {
 }  // namespace
 
 StepStage::StepStage(const spec::RunFile& run, std::vector<std::unique_ptr<layers::Layer>>& layers,
-                     std::vector<std::unique_ptr<parallel::ShardedLayer>>& shards, comm::Group& group)
-    : run_(run), layers_(layers), shards_(shards), group_(group) {}
+                     std::vector<std::unique_ptr<parallel::ShardedLayer>>& shards, parallel::Mesh& mesh)
+    : run_(run), layers_(layers), shards_(shards), mesh_(mesh) {
+  while (first_trained_ < std::ssize(shards_) && !shard(first_trained_).trained()) ++first_trained_;
+}
+
+parallel::ShardedLayer& StepStage::shard(int32_t layer) const {
+  return *shards_[static_cast<size_t>(layer)];
+}
 
 void StepStage::begin(loader::RankStep step, const StepSettings& settings) {
   step_ = std::move(step);
@@ -88,7 +95,7 @@ double StepStage::divisor() const {
   if (planted_bug("wrong_normaliser")) {
     double local = 0.0;
     for (const auto& batch : step_.slots) local += static_cast<double>(batch.items.size());
-    return std::max(1.0, local * group_.size());
+    return std::max(1.0, local * mesh_.shape().dp());
   }
   return static_cast<double>(std::max<int64_t>(1, step_.num_items));
 }
@@ -121,7 +128,9 @@ void StepStage::load(int32_t slot) {
 void StepStage::forward(int32_t layer, int32_t slot) {
   if (is_empty(slot)) return;
   SlotState& state = slots_[static_cast<size_t>(slot)];
-  state.segments.push_back(parallel::run_forward(*layers_[static_cast<size_t>(layer)], state.carry));
+  auto segment = parallel::run_forward(*layers_[static_cast<size_t>(layer)], state.carry,
+                                       {.needs_backward = layer >= first_trained_});
+  if (layer >= first_trained_) state.segments.push_back(std::move(segment));
 }
 
 void StepStage::loss(int32_t slot) {
@@ -142,33 +151,64 @@ void StepStage::loss(int32_t slot) {
 }
 
 void StepStage::backward(int32_t layer, int32_t slot) {
+  shard(layer).open_gradients();
   if (is_empty(slot)) return;
   SlotState& state = slots_[static_cast<size_t>(slot)];
-  CHILIAD_CHECK_EQ(static_cast<int32_t>(state.segments.size()), layer + 1);
+  CHILIAD_CHECK_EQ(static_cast<int32_t>(state.segments.size()), layer - first_trained_ + 1);
   parallel::Segment segment = std::move(state.segments.back());
   state.segments.pop_back();
   parallel::run_backward(std::move(segment), state.gradients);
-  if (layer == 0) state = {};
+  if (layer == first_trained_) state = {};
 }
 
 void StepStage::reduce(int32_t layer) {
-  shards_[static_cast<size_t>(layer)]->start_reduce(group_);
+  shard(layer).start_reduce();
+}
+void StepStage::await_reduce(int32_t layer) {
+  shard(layer).finish_reduce();
+}
+void StepStage::reduce_replicas(int32_t layer) {
+  shard(layer).start_reduce_replicas();
+}
+void StepStage::await_reduce_replicas(int32_t layer) {
+  shard(layer).finish_reduce_replicas();
+}
+void StepStage::sum_replicated() {
+  parallel::sum_replicated_gradients(mesh_.tp_control(), shards_);
+}
+void StepStage::unshard(int32_t layer) {
+  shard(layer).start_unshard();
+}
+void StepStage::await_unshard(int32_t layer) {
+  shard(layer).finish_unshard();
+}
+void StepStage::reshard(int32_t layer) {
+  shard(layer).reshard();
 }
 
-void StepStage::await_reduce(int32_t layer) {
-  shards_[static_cast<size_t>(layer)]->finish_reduce();
+double StepStage::sum_of_squares() const {
+  double sum = 0.0;
+  for (const auto& shard : shards_) {
+    if (!shard->trained()) continue;
+    for (const auto& piece : shard->layout().owned_pieces()) {
+      if (piece.replicated && !counts()) continue;
+      sum += ops::sum_of_squares(shard->owned_gradients() + piece.offset, piece.count);
+    }
+  }
+  return sum;
 }
 
 void StepStage::agree() {
   std::vector<double> mine(kNumFields, 0.0);
-  for (auto& shard : shards_)
-    mine[kSquares] += ops::sum_of_squares(shard->owned_gradients(), shard->num_owned());
+  mine[kSquares] = sum_of_squares();
   mine[kLoss] = loss_sum_;
-  mine[kWeight] = weight_sum_;
-  mine[kVerdicts] = static_cast<double>(step_.verdicts.size());
   mine[kStop] = settings_.stop_requested ? 1.0 : 0.0;
-  mine[kWorkSeconds] = step_.predicted_work;
-  mine[kFlops] = settings_.flops;
+  if (counts()) {
+    mine[kWeight] = weight_sum_;
+    mine[kVerdicts] = static_cast<double>(step_.verdicts.size());
+    mine[kWorkSeconds] = step_.predicted_work;
+    mine[kFlops] = settings_.flops;
+  }
   const Digest consumed = Hasher().add(step_.digest).add(settings_.program).digest();
   mine[kDigest0] = static_cast<double>(consumed.high >> 32);
   mine[kDigest1] = static_cast<double>(consumed.high & 0xFFFFFFFFU);
@@ -177,14 +217,15 @@ void StepStage::agree() {
   mine[kStep] = static_cast<double>(step_.step);
   at::Tensor in = at::empty({static_cast<int64_t>(kNumFields)}, at::kDouble);
   std::copy(mine.begin(), mine.end(), in.mutable_data_ptr<double>());
-  at::Tensor out = at::empty({static_cast<int64_t>(kNumFields) * group_.size()}, at::kDouble);
-  group_.all_gather(out, in)->wait();
+  auto& world = mesh_.world();
+  at::Tensor out = at::empty({static_cast<int64_t>(kNumFields) * world.size()}, at::kDouble);
+  world.all_gather(out, in)->wait();
   const std::span<const double> all(out.const_data_ptr<double>(), static_cast<size_t>(out.numel()));
   compare_digests(all, kNumFields);
 
   std::vector<double> sums(kNumFields, 0.0);
   double most_work = 0.0;
-  for (size_t rank = 0; rank < static_cast<size_t>(group_.size()); ++rank) {
+  for (size_t rank = 0; rank < static_cast<size_t>(mesh_.shape().size()); ++rank) {
     for (size_t field = 0; field < kNumFields; ++field) sums[field] += all[rank * kNumFields + field];
     most_work = std::max(most_work, all[rank * kNumFields + kWorkSeconds]);
   }
@@ -193,7 +234,7 @@ void StepStage::agree() {
   agreement_.num_verdicts = sums[kVerdicts];
   agreement_.flops = sums[kFlops];
   agreement_.stop = sums[kStop] > 0.0;
-  if (sums[kWorkSeconds] > 0.0) agreement_.imbalance = most_work * group_.size() / sums[kWorkSeconds];
+  if (sums[kWorkSeconds] > 0.0) agreement_.imbalance = most_work * mesh_.shape().dp() / sums[kWorkSeconds];
   agreement_.finite = std::isfinite(sums[kSquares]) && std::isfinite(sums[kLoss]);
   const double planned_over_actual = sums[kWeight] > 0.0 ? divisor() / sums[kWeight] : 0.0;
   agreement_.grad_norm = std::sqrt(sums[kSquares]) * planned_over_actual;
@@ -203,7 +244,7 @@ void StepStage::agree() {
 }
 
 void StepStage::compare_digests(std::span<const double> all, size_t stride) const {
-  for (size_t rank = 1; rank < static_cast<size_t>(group_.size()); ++rank) {
+  for (size_t rank = 1; rank < static_cast<size_t>(mesh_.shape().size()); ++rank) {
     for (const size_t field : {kDigest0, kDigest1, kDigest2, kDigest3, kStep}) {
       if (all[rank * stride + field] == all[field]) continue;
       throw InternalError(
@@ -215,8 +256,8 @@ void StepStage::compare_digests(std::span<const double> all, size_t stride) cons
 }
 
 void StepStage::optimize(int32_t layer) {
-  auto& shard = *shards_[static_cast<size_t>(layer)];
-  shard.zero_gradients();  // reduced by now; ready for the next step
+  auto& shard = this->shard(layer);
+  shard.clear_gradients();
   if (!updates_) return;
   ops::AdamWStep options;
   options.lr = settings_.lr;
@@ -226,7 +267,7 @@ void StepStage::optimize(int32_t layer) {
   options.step = settings_.update;
   options.grad_scale = grad_scale_;
   options.ema = optim::ema_decay({.decay = run_.optimizer.ema}, settings_.update);
-  for (const auto& piece : shard.pieces()) {
+  for (const auto& piece : shard.layout().owned_pieces()) {
     options.weight_decay = piece.param->decay ? run_.optimizer.weight_decay : 0.0;
     float* average = shard.average();
     ops::adamw(options, piece.count, shard.owned_params() + piece.offset,
@@ -236,11 +277,11 @@ void StepStage::optimize(int32_t layer) {
 }
 
 void StepStage::gather(int32_t layer) {
-  shards_[static_cast<size_t>(layer)]->start_gather(group_);
+  shard(layer).start_gather();
 }
 
 void StepStage::await_gather(int32_t layer) {
-  shards_[static_cast<size_t>(layer)]->finish_gather();
+  shard(layer).finish_gather();
 }
 
 }  // namespace chiliad::train

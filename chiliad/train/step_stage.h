@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "chiliad/comm/group.h"
 #include "chiliad/layers/layer.h"
 #include "chiliad/loader/batch.h"
+#include "chiliad/parallel/mesh.h"
 #include "chiliad/parallel/segment.h"
 #include "chiliad/parallel/sharded_layer.h"
 #include "chiliad/schedule/executor.h"
@@ -45,7 +45,7 @@ class StepStage final : public schedule::Stage {
  public:
   /// Everything given outlives the stage.
   StepStage(const spec::RunFile& run, std::vector<std::unique_ptr<layers::Layer>>& layers,
-            std::vector<std::unique_ptr<parallel::ShardedLayer>>& shards, comm::Group& group);
+            std::vector<std::unique_ptr<parallel::ShardedLayer>>& shards, parallel::Mesh& mesh);
 
   /// Makes ready for one step.
   void begin(loader::RankStep step, const StepSettings& settings);
@@ -67,12 +67,18 @@ class StepStage final : public schedule::Stage {
   void optimize(int32_t layer) override;
   void gather(int32_t layer) override;
   void await_gather(int32_t layer) override;
+  void unshard(int32_t layer) override;
+  void await_unshard(int32_t layer) override;
+  void reshard(int32_t layer) override;
+  void reduce_replicas(int32_t layer) override;
+  void await_reduce_replicas(int32_t layer) override;
+  void sum_replicated() override;
 
  private:
   struct SlotState {
     layers::Carry carry;
     layers::Carry gradients;
-    std::vector<parallel::Segment> segments;
+    std::vector<parallel::Segment> segments;  // of the layers that have a backward, from the first one on
     at::Tensor x0;
     at::Tensor noise;
     at::Tensor time;
@@ -80,14 +86,19 @@ class StepStage final : public schedule::Stage {
   };
 
   [[nodiscard]] bool is_empty(int32_t slot) const;
+  [[nodiscard]] parallel::ShardedLayer& shard(int32_t layer) const;
+  /// The first of the tensor-parallel ranks: what all of them have alike is counted once, here.
+  [[nodiscard]] bool counts() const { return mesh_.place().tp == 0; }
+  [[nodiscard]] double sum_of_squares() const;
   [[nodiscard]] double divisor() const;
   void compare_digests(std::span<const double> all, size_t stride) const;
 
   const spec::RunFile& run_;
   std::vector<std::unique_ptr<layers::Layer>>& layers_;
   std::vector<std::unique_ptr<parallel::ShardedLayer>>& shards_;
-  comm::Group& group_;
+  parallel::Mesh& mesh_;
   std::function<void()> before_update_;
+  int32_t first_trained_ = 0;
 
   loader::RankStep step_;
   StepSettings settings_;

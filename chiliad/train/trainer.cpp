@@ -12,6 +12,7 @@
 #include "chiliad/model/build_model.h"
 #include "chiliad/optim/learning_rate.h"
 #include "chiliad/stepplan/work_model.h"
+#include "chiliad/train/initial_weights.h"
 #include "chiliad/train/injected_delay.h"
 
 namespace chiliad::train {
@@ -72,7 +73,7 @@ Trainer::Trainer(TrainerSetup setup)
                                            make_token_count(*setup_.index, run.model.text_max_tokens));
   build_model();
   if (setup_.resume != nullptr) load_checkpoint();
-  stage_ = std::make_unique<StepStage>(run, layers_, shards_, *setup_.group);
+  stage_ = std::make_unique<StepStage>(run, layers_, shards_, *setup_.mesh);
   start_loader();
 }
 
@@ -81,14 +82,15 @@ Trainer::~Trainer() = default;
 void Trainer::build_model() {
   const auto& run = *setup_.run;
   layers_ = model::build_model(run.model);
-  for (auto& layer : layers_) {
-    shards_.push_back(std::make_unique<parallel::ShardedLayer>(
-        *layer, setup_.group->rank(), setup_.group->size(), run.optimizer.ema > 0.0));
-    auto& shard = *shards_.back();
-    for (size_t i = 0; i < layer->decl().params.size(); ++i) {
-      if (setup_.resume == nullptr) model::initialise(layer->decl().params[i], run.run.seed, shard.whole(i));
-    }
-    if (shard.average() != nullptr) std::copy_n(shard.owned_params(), shard.num_owned(), shard.average());
+  const auto& frozen = run.optimizer.frozen;
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const auto& decl = table_.layers[i];
+    parallel::ShardOptions options;
+    options.trained = std::find(frozen.begin(), frozen.end(), decl.component) == frozen.end();
+    options.average = options.trained && run.optimizer.ema > 0.0;
+    shards_.push_back(
+        std::make_unique<parallel::ShardedLayer>(*layers_[i], decl, *setup_.mesh, pool_, options));
+    if (setup_.resume == nullptr) set_initial_weights(*shards_.back(), run.run.seed);
   }
 }
 
@@ -103,11 +105,11 @@ void Trainer::load_checkpoint() {
     ckpt.read(*tensor, box, std::as_writable_bytes(values));
   };
   for (auto& shard : shards_) {
-    const auto& params = shard->decl().params;
-    for (size_t i = 0; i < params.size(); ++i) {
-      read("model", params[i].name, Box::whole(params[i].shape), shard->whole(i).mutable_data_ptr<float>());
+    for (const auto& piece : shard->layout().shard_pieces()) {
+      read("model", piece.param->name, piece.box, shard->shard_params() + piece.offset);
     }
-    for (const auto& piece : shard->pieces()) {
+    if (!shard->trained()) continue;
+    for (const auto& piece : shard->layout().owned_pieces()) {
       read("optim", "exp_avg." + piece.param->name, piece.box, shard->exp_avg() + piece.offset);
       read("optim", "exp_avg_sq." + piece.param->name, piece.box, shard->exp_avg_sq() + piece.offset);
       if (shard->average() != nullptr)
@@ -130,8 +132,8 @@ void Trainer::load_checkpoint() {
 void Trainer::start_loader() {
   const auto& run = *setup_.run;
   loader::LoaderOptions options;
-  options.rank = setup_.group->rank();
-  options.pack.num_ranks = setup_.group->size();
+  options.rank = setup_.mesh->dp_index();
+  options.pack.num_ranks = setup_.mesh->shape().dp();
   options.pack.max_items = run.data.micro_batch_items;
   options.pack.work = stepplan::make_work_model(run.model, setup_.rates);
   options.num_threads = static_cast<int>(run.data.loader_threads);
@@ -144,12 +146,20 @@ void Trainer::start_loader() {
                                              std::max(next_step_, run.run.steps), options);
 }
 
-const schedule::Program& Trainer::program_for(int32_t num_slots) {
+const Trainer::ProvenProgram& Trainer::program_for(int32_t num_slots) {
   const auto found = programs_.find(num_slots);
   if (found != programs_.end()) return found->second;
-  auto program = schedule::make_data_parallel_program(static_cast<int32_t>(layers_.size()), num_slots);
-  schedule::check(program);
-  return programs_.emplace(num_slots, std::move(program)).first->second;
+  schedule::ProgramOptions options;
+  options.num_layers = static_cast<int32_t>(layers_.size());
+  options.num_slots = num_slots;
+  options.sharded = setup_.mesh->shape().dp_shard > 1;
+  options.keep = !setup_.run->parallel.reshard_after_forward;
+  options.tensor_parallel = setup_.mesh->shape().tp > 1;
+  for (const auto& shard : shards_) options.trained.push_back(shard->trained());
+  auto program = schedule::make_program(options);
+  schedule::check(program, options);
+  const Digest digest = program.digest();
+  return programs_.emplace(num_slots, ProvenProgram{std::move(program), digest}).first->second;
 }
 
 StepReport Trainer::run_step(bool stop_requested, const StepWatcher& watcher) {
@@ -170,10 +180,10 @@ StepReport Trainer::run_step(bool stop_requested, const StepWatcher& watcher) {
   report.predicted_seconds = loaded.predicted_work;
   report.lr = optim::learning_rate(run.optimizer, loaded.step, run.run.steps);
 
-  const auto& program = program_for(static_cast<int32_t>(loaded.slots.size()));
-  stage_->begin(std::move(loaded), {report.lr, num_updates_ + 1, flops, program.digest(), stop_requested});
+  const auto& proven = program_for(static_cast<int32_t>(loaded.slots.size()));
+  stage_->begin(std::move(loaded), {report.lr, num_updates_ + 1, flops, proven.digest, stop_requested});
   StepClock step_clock(account_, report.step, watcher);
-  schedule::execute(program, *stage_, step_clock);
+  schedule::execute(proven.program, *stage_, step_clock);
 
   report.agreement = stage_->agreement();
   report.updated = stage_->updated();
@@ -199,7 +209,7 @@ StepReport Trainer::run_step(bool stop_requested, const StepWatcher& watcher) {
 
 std::vector<stepplan::Amendment> Trainer::agree_on_verdicts(const loader::RankStep& step) {
   std::vector<stepplan::Amendment> fresh;
-  for (const auto& text : comm::gather_texts(*setup_.group, verdicts_to_json(step).dump())) {
+  for (const auto& text : comm::gather_texts(setup_.mesh->world(), verdicts_to_json(step).dump())) {
     for (const auto& entry : nlohmann::json::parse(text)) {
       const auto sample = entry.at("sample").get<int64_t>();
       // Loaded ahead, before the sample was agreed to be bad: nothing new.
@@ -211,6 +221,9 @@ std::vector<stepplan::Amendment> Trainer::agree_on_verdicts(const loader::RankSt
   }
   if (fresh.empty()) return fresh;
   std::sort(fresh.begin(), fresh.end(), [](const auto& a, const auto& b) { return a.sample < b.sample; });
+  // Tensor-parallel ranks load the same items and find the same.
+  const auto same = [](const auto& a, const auto& b) { return a.sample == b.sample; };
+  fresh.erase(std::unique(fresh.begin(), fresh.end(), same), fresh.end());
   for (const auto& amendment : fresh) setup_.journal.add(amendment);
   bad_seen_ += static_cast<int64_t>(fresh.size());
   const auto& data = setup_.run->data;
@@ -253,15 +266,17 @@ double Trainer::step_flops(const loader::RankStep& step) const {
 
 std::vector<checkpoint::OwnedBox> Trainer::owned_boxes() {
   std::vector<checkpoint::OwnedBox> boxes;
-  auto add = [&](const char* section, const std::string& name, const parallel::ShardedLayer::Piece& piece,
+  auto add = [&](const char* section, const std::string& name, const parallel::Piece& piece,
                  const float* data) {
     boxes.push_back({section, name, DType::kF32, piece.param->shape, piece.box,
                      reinterpret_cast<const std::byte*>(data)});
   };
   for (auto& shard : shards_) {
-    for (const auto& piece : shard->pieces()) {
+    for (const auto& piece : shard->layout().owned_pieces()) {
+      if (piece.replicated && setup_.mesh->place().tp > 0) continue;  // the first of the copies is written
       const std::string& name = piece.param->name;
       add("model", name, piece, shard->owned_params() + piece.offset);
+      if (!shard->trained()) continue;
       add("optim", "exp_avg." + name, piece, shard->exp_avg() + piece.offset);
       add("optim", "exp_avg_sq." + name, piece, shard->exp_avg_sq() + piece.offset);
       if (shard->average() != nullptr) add("ema", name, piece, shard->average() + piece.offset);

@@ -11,11 +11,11 @@
 #include "chiliad/base/clock.h"
 #include "chiliad/checkpoint/reader.h"
 #include "chiliad/checkpoint/snapshot.h"
-#include "chiliad/comm/group.h"
 #include "chiliad/index/index.h"
 #include "chiliad/layers/layer.h"
 #include "chiliad/loader/loader.h"
 #include "chiliad/observe/time_account.h"
+#include "chiliad/parallel/mesh.h"
 #include "chiliad/parallel/sharded_layer.h"
 #include "chiliad/schedule/executor.h"
 #include "chiliad/spec/run_file.h"
@@ -29,7 +29,7 @@ namespace chiliad::train {
 struct TrainerSetup {
   const spec::RunFile* run = nullptr;
   const index::Index* index = nullptr;
-  comm::Group* group = nullptr;
+  parallel::Mesh* mesh = nullptr;
   const Clock* clock = nullptr;
   const checkpoint::Checkpoint* resume = nullptr;  ///< null: from the beginning
   stepplan::Journal journal;                       ///< agreed so far, also beyond the checkpoint
@@ -79,11 +79,16 @@ class Trainer {
   [[nodiscard]] std::vector<std::unique_ptr<parallel::ShardedLayer>>& shards() { return shards_; }
 
  private:
+  struct ProvenProgram {
+    schedule::Program program;
+    Digest digest;
+  };
+
   void build_model();
   void load_checkpoint();
   void start_loader();
   /// The program for that many slots, proven when it is first asked for.
-  [[nodiscard]] const schedule::Program& program_for(int32_t num_slots);
+  [[nodiscard]] const ProvenProgram& program_for(int32_t num_slots);
   [[nodiscard]] std::vector<stepplan::Amendment> agree_on_verdicts(const loader::RankStep& step);
   /// Every step: many damaged items may be known before enough were seen to judge by.
   void check_bad_fraction() const;
@@ -95,9 +100,10 @@ class Trainer {
   std::unique_ptr<stepplan::Plan> plan_;
   std::unique_ptr<loader::Loader> loader_;
   std::vector<std::unique_ptr<layers::Layer>> layers_;
+  parallel::BufferPool pool_;
   std::vector<std::unique_ptr<parallel::ShardedLayer>> shards_;
   std::unique_ptr<StepStage> stage_;
-  std::map<int32_t, schedule::Program> programs_;  // by number of slots
+  std::map<int32_t, ProvenProgram> programs_;  // by number of slots
   int64_t next_step_ = 0;
   int64_t num_updates_ = 0;
   int64_t items_seen_ = 0;

@@ -12,6 +12,7 @@
 #include "chiliad/base/error.h"
 #include "chiliad/base/error_kinds.h"
 #include "chiliad/base/log.h"
+#include "chiliad/comm/meeting.h"
 #include "chiliad/device/tensor.h"
 #include "chiliad/io/file.h"
 #include "chiliad/ipc/child_process.h"
@@ -115,7 +116,7 @@ class WorkerRun {
     connect();
     build();
     train();
-    group_->close();
+    mesh_->close();
   }
   [[nodiscard]] int64_t step() const { return trainer_ == nullptr ? 0 : trainer_->next_step(); }
 
@@ -125,14 +126,22 @@ class WorkerRun {
     const auto& transport = run_file_.parallel.transport;
     if (transport == "gloo") options.transport = comm::Transport::kGloo;
     if (transport == "shm") options.transport = comm::Transport::kSharedMemory;
-    options.shared_bytes = kSmallMessages + 4 * spec::make_layer_table(run_file_.model).num_params();
     options.rank = arguments_.rank;
     options.size = arguments_.world;
     options.port = arguments_.port;
     options.listen_fd = arguments_.listen;
     options.timeout =
         std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(run_file_.parallel.timeout_s));
-    group_ = comm::connect(options);
+    const auto& layout = run_file_.parallel;
+    parallel::MeshShape shape;
+    shape.dp_shard = static_cast<int>(layout.dp_shard);
+    shape.tp = static_cast<int>(layout.tp);
+    shape.dp_replicate = arguments_.world / (shape.dp_shard * shape.tp);
+    parallel::MeshBytes bytes;
+    bytes.control = kSmallMessages;
+    bytes.parameters = kSmallMessages + 4 * spec::make_layer_table(run_file_.model).num_params();
+    const auto meeting = comm::meet(options);
+    mesh_ = std::make_unique<parallel::Mesh>(*meeting, shape, bytes);
     mark_startup();
   }
 
@@ -140,7 +149,7 @@ class WorkerRun {
   void mark_startup() {
     const char* path = std::getenv("CHILIAD_STARTUP_MARK");
     if (path == nullptr) return;
-    static_cast<void>(comm::sum_over_ranks(*group_, std::vector<double>{1.0}));
+    static_cast<void>(comm::sum_over_ranks(mesh_->world(), std::vector<double>{1.0}));
     if (arguments_.rank != 0) return;
     io::write_atomic(path, std::to_string(clock_.now().count()));
   }
@@ -151,7 +160,7 @@ class WorkerRun {
     TrainerSetup setup;
     setup.run = &run_file_;
     setup.index = &*index_;
-    setup.group = group_.get();
+    setup.mesh = mesh_.get();
     setup.clock = &clock_;
     setup.resume = resume_.has_value() ? &*resume_ : nullptr;
     setup.journal = read_journal(arguments_.journal);
@@ -272,7 +281,7 @@ class WorkerRun {
   ipc::ProgressPage page_;
   SystemClock clock_;
   spec::RunFile run_file_;
-  std::unique_ptr<comm::Group> group_;
+  std::unique_ptr<parallel::Mesh> mesh_;
   std::optional<index::Index> index_;
   std::optional<checkpoint::Checkpoint> resume_;
   std::unique_ptr<Trainer> trainer_;

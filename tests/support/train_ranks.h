@@ -2,24 +2,18 @@
 
 // Header only: it needs tensors, and the support library is free of them. For test folders with a file TORCH.
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <cmath>
 #include <exception>
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "chiliad/base/clock.h"
-#include "chiliad/base/unique_fd.h"
-#include "chiliad/comm/group.h"
+#include "chiliad/comm/meeting.h"
 #include "chiliad/dataset/build_index.h"
 #include "chiliad/index/index.h"
 #include "chiliad/train/trainer.h"
@@ -35,54 +29,46 @@ struct RanksResult {
   int64_t unequal_steps = 0;                            ///< steps in which the ranks have different work
 };
 
-struct Listener {
-  UniqueFd socket;
-  int port = 0;
-};
-
-inline Listener listen_on_loopback() {
-  Listener listener{UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), 0};
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  const int fd = listener.socket.get();
-  if (::bind(fd, generic, length) != 0 || ::listen(fd, 64) != 0 || ::getsockname(fd, generic, &length) != 0) {
-    throw std::runtime_error("cannot listen on 127.0.0.1");
+/// Adds `count` values to a box of a whole parameter of that shape.
+inline void add_box(const Shape& shape, const Box& box, const float* values, double scale,
+                    std::vector<float>& out) {
+  const int64_t columns = shape.rank() < 2 ? 1 : shape.count() / shape[0];
+  const int64_t rows = shape.rank() == 0 ? 1 : box.size[0];
+  const int64_t width = shape.rank() < 2 ? 1 : box.count() / box.size[0];
+  const int64_t first_row = shape.rank() == 0 ? 0 : box.offset[0];
+  const int64_t first_column = shape.rank() < 2 ? 0 : box.offset[1] * (shape.rank() == 2 ? 1 : 0);
+  for (int64_t row = 0; row < rows; ++row) {
+    float* to = out.data() + (first_row + row) * columns + first_column;
+    for (int64_t i = 0; i < width; ++i) to[i] += static_cast<float>(*values++ * scale);
   }
-  listener.port = ntohs(address.sin_port);
-  return listener;
 }
 
 /// Puts a rank's part of the gradient into whole parameters.
-inline void add_gradients(train::Trainer& trainer, double scale,
+inline void add_gradients(train::Trainer& trainer, const parallel::Mesh& mesh, double scale,
                           std::map<std::string, std::vector<float>>& out) {
   for (auto& shard : trainer.shards()) {
+    if (!shard->trained()) continue;
     for (const auto& param : shard->decl().params) {
       out.try_emplace(param.name, static_cast<size_t>(param.shape.count()), 0.0F);
     }
-    for (const auto& piece : shard->pieces()) {
-      const Shape& shape = piece.param->shape;
-      const int64_t row = shape.rank() < 2 ? 1 : shape.count() / shape[0];
-      const int64_t begin = (shape.rank() == 0 ? 0 : piece.box.offset[0]) * row;
-      const float* data = shard->owned_gradients() + piece.offset;
-      for (int64_t i = 0; i < piece.count; ++i) {
-        out[piece.param->name][static_cast<size_t>(begin + i)] = static_cast<float>(data[i] * scale);
-      }
+    for (const auto& piece : shard->layout().owned_pieces()) {
+      if (piece.replicated && mesh.place().tp > 0) continue;
+      add_box(piece.param->shape, piece.box, shard->owned_gradients() + piece.offset, scale,
+              out[piece.param->name]);
     }
   }
 }
 
 /// One rank's part of a run; `result` is its own.
 inline void run_rank(const spec::RunFile& file, const index::Index& index, int64_t num_steps,
-                     const comm::ConnectOptions& options, RanksResult& result, std::vector<double>& work) {
+                     comm::Meeting& meeting, const parallel::MeshShape& shape, RanksResult& result,
+                     std::vector<double>& work) {
   const SystemClock clock;
-  const auto group = comm::connect(options);
+  parallel::Mesh mesh(meeting, shape, {});
   train::TrainerSetup setup;
   setup.run = &file;
   setup.index = &index;
-  setup.group = group.get();
+  setup.mesh = &mesh;
   setup.clock = &clock;
   train::Trainer trainer(std::move(setup));
   for (int64_t step = 0; step < num_steps; ++step) {
@@ -93,36 +79,29 @@ inline void run_rank(const spec::RunFile& file, const index::Index& index, int64
     work.push_back(report.predicted_seconds);
     if (step > 0) continue;
     const double planned = static_cast<double>(std::max<int64_t>(1, report.num_items));
-    add_gradients(trainer, planned / report.agreement.actual_items, result.gradients);
+    add_gradients(trainer, mesh, planned / report.agreement.actual_items, result.gradients);
   }
-  group->close();
+  mesh.close();
 }
 
-/// Trains `num_steps` steps with `num_ranks` ranks as threads of this process, over Gloo on loopback.
-inline RanksResult run_ranks(const spec::RunFile& file, const index::Index& index, int num_ranks,
-                             int64_t num_steps) {
+/// Trains `num_steps` steps with the ranks of a mesh as threads of this process.
+inline RanksResult run_mesh(const spec::RunFile& file, const index::Index& index,
+                            const parallel::MeshShape& shape, int64_t num_steps) {
   at::set_num_threads(1);
-  Listener listener = listen_on_loopback();
-  std::vector<RanksResult> results(static_cast<size_t>(num_ranks));
-  std::vector<std::vector<double>> work(static_cast<size_t>(num_ranks));
-  std::vector<std::exception_ptr> errors(static_cast<size_t>(num_ranks));
-  const int listen_fd = num_ranks > 1 ? listener.socket.release() : -1;  // rank 0's store closes it
+  const auto count = static_cast<size_t>(shape.size());
+  const auto meetings = comm::meet_in_process(shape.size(), std::chrono::seconds(60));
+  std::vector<RanksResult> results(count);
+  std::vector<std::vector<double>> work(count);
+  std::vector<std::exception_ptr> errors(count);
   {
     std::vector<std::jthread> threads;
-    for (int rank = 0; rank < num_ranks; ++rank) {
+    for (size_t rank = 0; rank < count; ++rank) {
       threads.emplace_back([&, rank] {
-        const auto i = static_cast<size_t>(rank);
-        comm::ConnectOptions options;
-        options.rank = rank;
-        options.size = num_ranks;
-        options.port = listener.port;
-        options.listen_fd = rank == 0 ? listen_fd : -1;
-        options.timeout = std::chrono::seconds(60);
         try {
           at::set_num_threads(1);
-          run_rank(file, index, num_steps, options, results[i], work[i]);
+          run_rank(file, index, num_steps, *meetings[rank], shape, results[rank], work[rank]);
         } catch (...) {
-          errors[i] = std::current_exception();
+          errors[rank] = std::current_exception();
         }
       });
     }
@@ -143,6 +122,12 @@ inline RanksResult run_ranks(const spec::RunFile& file, const index::Index& inde
     if (differ) ++all.unequal_steps;
   }
   return all;
+}
+
+/// The same for replicated data parallelism.
+inline RanksResult run_ranks(const spec::RunFile& file, const index::Index& index, int num_ranks,
+                             int64_t num_steps) {
+  return run_mesh(file, index, {.dp_replicate = num_ranks}, num_steps);
 }
 
 /// Largest difference of two gradients over the largest value of the first.

@@ -13,23 +13,25 @@
 namespace chiliad::comm {
 namespace {
 
-[[noreturn]] void peer_lost(const char* call, int rank, const std::exception& error) {
+[[noreturn]] void peer_lost(const char* call, const Membership& membership, const std::exception& error) {
   std::string text = error.what();
   text = text.substr(0, text.find('\n'));
-  throw PeerLost(fmt::format("rank {}", rank),
-                 fmt::format("{} failed: {}. A peer has gone or did not answer in time", call, text));
+  throw PeerLost(fmt::format("rank {}", membership.own()),
+                 fmt::format("{} of group {} failed: {}. A peer has gone or did not answer in time", call,
+                             membership.name, text));
 }
 
 class GlooWork final : public Work {
  public:
-  GlooWork(c10::intrusive_ptr<c10d::Work> work, const char* call, int rank, std::vector<at::Tensor> kept)
-      : work_(std::move(work)), call_(call), rank_(rank), kept_(std::move(kept)) {}
+  GlooWork(c10::intrusive_ptr<c10d::Work> work, const char* call, const Membership& membership,
+           std::vector<at::Tensor> kept)
+      : work_(std::move(work)), call_(call), membership_(membership), kept_(std::move(kept)) {}
 
   void wait() override {
     try {
       work_->wait();
     } catch (const std::exception& error) {
-      peer_lost(call_, rank_, error);
+      peer_lost(call_, membership_, error);
     }
     kept_.clear();
   }
@@ -37,7 +39,7 @@ class GlooWork final : public Work {
  private:
   c10::intrusive_ptr<c10d::Work> work_;
   const char* call_;
-  int rank_;
+  const Membership& membership_;  // of the group, which outlives its works
   std::vector<at::Tensor> kept_;  // must outlive the collective
 };
 
@@ -47,14 +49,17 @@ std::vector<int64_t> to_vector(std::span<const int64_t> counts) {
 
 class GlooGroup final : public Group {
  public:
-  GlooGroup(c10::intrusive_ptr<c10d::Store> store, const ConnectOptions& options)
-      : rank_(options.rank), size_(options.size), store_(std::move(store)) {
+  GlooGroup(c10::intrusive_ptr<c10d::Store> store, Membership membership, const GlooOptions& options)
+      : membership_(std::move(membership)),
+        rank_(membership_.rank),
+        size_(membership_.size()),
+        store_(std::move(store)) {
     auto gloo_options = c10d::ProcessGroupGloo::Options::create();
     gloo_options->timeout = std::chrono::duration_cast<std::chrono::milliseconds>(options.timeout);
     gloo_options->threads = 1;  // in order
     gloo_options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(options.host));
-    group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(c10::make_intrusive<c10d::PrefixStore>("dp", store_),
-                                                         options.rank, options.size, gloo_options);
+    group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(
+        c10::make_intrusive<c10d::PrefixStore>(membership_.name, store_), rank_, size_, gloo_options);
   }
 
   [[nodiscard]] int rank() const override { return rank_; }
@@ -100,15 +105,16 @@ class GlooGroup final : public Group {
   std::unique_ptr<Work> start(const char* name, std::vector<at::Tensor> kept, Call call) {
     ++traffic_.num_calls;
     try {
-      return std::make_unique<GlooWork>(call(), name, rank_, std::move(kept));
+      return std::make_unique<GlooWork>(call(), name, membership_, std::move(kept));
     } catch (const std::exception& error) {
-      peer_lost(name, rank_, error);
+      peer_lost(name, membership_, error);
     }
   }
   void count(const at::Tensor& tensor, int64_t elements) {
     traffic_.bytes_sent += elements * static_cast<int64_t>(tensor.element_size());
   }
 
+  Membership membership_;
   int rank_;
   int size_;
   c10::intrusive_ptr<c10d::Store> store_;
@@ -118,11 +124,12 @@ class GlooGroup final : public Group {
 
 }  // namespace
 
-std::unique_ptr<Group> make_gloo_group(c10::intrusive_ptr<c10d::Store> store, const ConnectOptions& options) {
+std::unique_ptr<Group> make_gloo_group(c10::intrusive_ptr<c10d::Store> store, Membership membership,
+                                       const GlooOptions& options) {
   try {
-    return std::make_unique<GlooGroup>(std::move(store), options);
+    return std::make_unique<GlooGroup>(std::move(store), membership, options);
   } catch (const std::exception& error) {
-    peer_lost("connecting", options.rank, error);
+    peer_lost("connecting", membership, error);
   }
 }
 

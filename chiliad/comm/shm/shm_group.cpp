@@ -9,7 +9,6 @@
 #include <ATen/ATen.h>
 #include <immintrin.h>
 
-#include <array>
 #include <atomic>
 #include <cstring>
 #include <deque>
@@ -24,19 +23,19 @@ namespace {
 constexpr size_t kSlots = 256;  // calls in flight
 constexpr int kSpins = 4000;
 
-struct Slot {
-  uint64_t offset;                                  // in the poster's region
-  std::array<uint64_t, kMaxSharedRanks + 1> parts;  // bytes from there to each peer's part, and the end
-};
-
+/// Followed by kSlots slots of slot_words(size) words each: where the data of a call lie in the poster's
+/// region, then the bytes from there to each peer's part.
 struct RankState {
   alignas(64) std::atomic<uint32_t> posted;
   alignas(64) std::atomic<uint32_t> taken;
-  alignas(64) std::array<Slot, kSlots> slots;
 };
 
-constexpr size_t state_bytes() {
-  return (sizeof(RankState) + 4095) / 4096 * 4096;
+constexpr size_t slot_words(int size) {
+  return static_cast<size_t>(size) + 1;
+}
+
+constexpr size_t state_bytes(int size) {
+  return (sizeof(RankState) + kSlots * slot_words(size) * sizeof(uint64_t) + 4095) / 4096 * 4096;
 }
 
 bool reached(uint32_t counter, uint32_t wanted) {
@@ -68,11 +67,15 @@ std::byte* data_of(at::Tensor& tensor) {
 
 class SharedMemoryGroup final : public Group {
  public:
-  SharedMemoryGroup(ipc::SharedMemory memory, int rank, int size, Nanoseconds timeout)
-      : memory_(std::move(memory)), rank_(rank), size_(size), timeout_(timeout) {
-    CHILIAD_CHECK(size <= kMaxSharedRanks &&
-                  memory_.bytes().size() > static_cast<size_t>(size) * state_bytes());
-    region_bytes_ = (memory_.bytes().size() / static_cast<size_t>(size) - state_bytes()) / 64 * 64;
+  SharedMemoryGroup(ipc::SharedMemory memory, Membership membership, Nanoseconds timeout)
+      : memory_(std::move(memory)),
+        membership_(std::move(membership)),
+        rank_(membership_.rank),
+        size_(membership_.size()),
+        timeout_(timeout) {
+    const size_t rank_bytes = memory_.bytes().size() / static_cast<size_t>(size_);
+    CHILIAD_CHECK(size_ <= kMaxSharedRanks && rank_bytes > state_bytes(size_));
+    region_bytes_ = (rank_bytes - state_bytes(size_)) / 64 * 64;
   }
 
   [[nodiscard]] int rank() const override { return rank_; }
@@ -150,10 +153,15 @@ class SharedMemoryGroup final : public Group {
   };
 
   [[nodiscard]] RankState& state(int rank) const {
-    return *reinterpret_cast<RankState*>(memory_.bytes().data() + static_cast<size_t>(rank) * state_bytes());
+    return *reinterpret_cast<RankState*>(memory_.bytes().data() +
+                                         static_cast<size_t>(rank) * state_bytes(size_));
+  }
+  [[nodiscard]] uint64_t* slot(int rank, uint32_t number) const {
+    auto* words = reinterpret_cast<uint64_t*>(&state(rank) + 1);
+    return words + number % kSlots * slot_words(size_);
   }
   [[nodiscard]] std::byte* region(int rank) const {
-    return memory_.bytes().data() + static_cast<size_t>(size_) * state_bytes() +
+    return memory_.bytes().data() + static_cast<size_t>(size_) * state_bytes(size_) +
            static_cast<size_t>(rank) * region_bytes_;
   }
 
@@ -166,12 +174,12 @@ class SharedMemoryGroup final : public Group {
     ++traffic_.num_calls;
     const size_t begin = make_room(bytes, number);
     if (bytes > 0) std::memcpy(region(rank_) + begin, dense.const_data_ptr(), bytes);
-    Slot& slot = state(rank_).slots[number % kSlots];
-    slot.offset = begin;
+    uint64_t* const where = slot(rank_, number);
+    where[0] = begin;
     size_t offset = 0;
-    for (int peer = 0; peer <= size_; ++peer) {
-      slot.parts[static_cast<size_t>(peer)] = offset;
-      if (!parts.empty() && peer < size_) offset += parts[static_cast<size_t>(peer)];
+    for (size_t peer = 0; peer < static_cast<size_t>(size_); ++peer) {
+      where[1 + peer] = offset;
+      if (!parts.empty()) offset += parts[peer];
     }
     auto& posted = state(rank_).posted;
     posted.store(number, std::memory_order_release);
@@ -182,10 +190,9 @@ class SharedMemoryGroup final : public Group {
 
   void take(uint32_t number, const Copy& copy) {
     await(copy.peer, state(copy.peer).posted, number, "start");
-    const Slot& slot = state(copy.peer).slots[number % kSlots];
     if (copy.num_bytes == 0) return;
-    std::memcpy(copy.to, region(copy.peer) + slot.offset + slot.parts[static_cast<size_t>(rank_)],
-                copy.num_bytes);
+    const uint64_t* const where = slot(copy.peer, number);
+    std::memcpy(copy.to, region(copy.peer) + where[0] + where[1 + rank_], copy.num_bytes);
   }
 
   /// Where `bytes` may be written: after what is still unread, or from the start again.
@@ -245,16 +252,18 @@ class SharedMemoryGroup final : public Group {
       const uint32_t seen = word.load(std::memory_order_acquire);
       if (reached(seen, number)) return;
       if (clock_.now() - start > timeout_) {
-        throw PeerLost(fmt::format("rank {}", rank_),
-                       fmt::format("rank {} did not {} collective {} within {:.1f} s", peer, what, number,
-                                   to_seconds(timeout_)),
-                       peer);
+        const int lost = membership_.members[static_cast<size_t>(peer)];
+        throw PeerLost(fmt::format("rank {}", membership_.own()),
+                       fmt::format("rank {} did not {} collective {} of group {} within {:.1f} s", lost, what,
+                                   number, membership_.name, to_seconds(timeout_)),
+                       lost);
       }
       detail::futex_sleep(word, seen);
     }
   }
 
   ipc::SharedMemory memory_;
+  Membership membership_;
   int rank_;
   int size_;
   Nanoseconds timeout_;
@@ -271,12 +280,12 @@ class SharedMemoryGroup final : public Group {
 
 size_t shared_group_bytes(int size, int64_t bytes_per_rank) {
   return static_cast<size_t>(size) *
-         (state_bytes() + (static_cast<size_t>(bytes_per_rank) + 4095) / 4096 * 4096);
+         (state_bytes(size) + (static_cast<size_t>(bytes_per_rank) + 4095) / 4096 * 4096);
 }
 
-std::unique_ptr<Group> make_shared_memory_group(ipc::SharedMemory memory, int rank, int size,
+std::unique_ptr<Group> make_shared_memory_group(ipc::SharedMemory memory, Membership membership,
                                                 Nanoseconds timeout) {
-  return std::make_unique<SharedMemoryGroup>(std::move(memory), rank, size, timeout);
+  return std::make_unique<SharedMemoryGroup>(std::move(memory), std::move(membership), timeout);
 }
 
 }  // namespace chiliad::comm

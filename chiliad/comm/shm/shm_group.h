@@ -7,14 +7,14 @@
 
 namespace chiliad::comm {
 
-inline constexpr int kMaxSharedRanks = 64;
+inline constexpr int kMaxSharedRanks = 256;
 
 /// Bytes of the memory that `size` ranks share, with room for `bytes_per_rank` in flight from each.
 [[nodiscard]] size_t shared_group_bytes(int size, int64_t bytes_per_rank);
 
-/// A group of ranks on one machine over shared memory: no copies through sockets, no communication threads.
-/// `memory` is zeroed, of shared_group_bytes(size, ...), and the same for all ranks.
-[[nodiscard]] std::unique_ptr<Group> make_shared_memory_group(ipc::SharedMemory memory, int rank, int size,
+/// A group of ranks on one machine, processes or threads, over shared memory: no copies through sockets, no
+/// communication threads. `memory` is zeroed, of shared_group_bytes(size, ...), and the same for all ranks.
+[[nodiscard]] std::unique_ptr<Group> make_shared_memory_group(ipc::SharedMemory memory, Membership membership,
                                                               Nanoseconds timeout);
 
 }  // namespace chiliad::comm

@@ -1,6 +1,12 @@
 #include "chiliad/spec/detail/cross_checks.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <set>
+#include <string>
+
+#include "chiliad/spec/layer_table.h"
 
 namespace chiliad::spec::detail {
 namespace {
@@ -50,10 +56,36 @@ Found check_buckets(const DataOptions& data, int64_t patch) {
   return std::nullopt;
 }
 
+/// Frozen components must be there, and leave something to train.
+Found check_frozen(const RunFile& file) {
+  std::set<std::string> components;
+  for (const auto& layer : make_layer_table(file.model).layers) components.insert(layer.component);
+  const std::string list = fmt::format("{}", fmt::join(components, ", "));
+  for (const auto& name : file.optimizer.frozen) {
+    if (components.contains(name)) continue;
+    return Conflict{"optimizer.frozen", fmt::format("expected components of family {} ({}), got {}",
+                                                    file.model.family, list, name)};
+  }
+  if (file.optimizer.frozen.size() < components.size()) return std::nullopt;
+  return Conflict{"optimizer.frozen", fmt::format("expected at least one component to train of {}", list)};
+}
+
+/// Ranks must fill the dimensions.
+Found check_layout(const ParallelOptions& parallel) {
+  const int64_t share = parallel.dp_shard * parallel.tp;
+  if (parallel.nproc % share == 0) return std::nullopt;
+  return Conflict{"parallel.nproc",
+                  fmt::format("expected a multiple of dp_shard x tp ({} x {} = {}), got {}. Did you mean {}?",
+                              parallel.dp_shard, parallel.tp, share, parallel.nproc,
+                              (parallel.nproc / share + 1) * share)};
+}
+
 }  // namespace
 
 Found find_conflict(const RunFile& file) {
   if (auto conflict = check_model(file.model)) return conflict;
+  if (auto conflict = check_layout(file.parallel)) return conflict;
+  if (auto conflict = check_frozen(file)) return conflict;
   return check_buckets(file.data, file.model.patch);
 }
 

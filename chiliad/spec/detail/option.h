@@ -47,10 +47,11 @@ struct NumberRule {
   bool without_max = false;
 };
 struct BoolRule {};
-/// At least one text, none of them twice.
+/// Texts, none of them twice.
 struct TextListRule {
   std::string pattern = {};
   std::string words = "text";
+  bool may_be_empty = false;
 };
 using Rule = std::variant<TextRule, ChoiceRule, WholeRule, BytesRule, NumberRule, BoolRule, TextListRule>;
 

@@ -32,6 +32,11 @@ Section optimizer_section() {
            "how the learning rate falls after the warm-up"},
           {"decay_fraction", at<&O::decay_fraction>, NumberRule{0.0, 1.0, true, false}, kFree,
            "linear: the last part of the run, over which the rate falls to 0"},
+          {"frozen", at<&O::frozen>,
+           TextListRule{.pattern = "^[a-z_]+$", .words = "components of the model", .may_be_empty = true},
+           kFixed,
+           "components that are not trained (no gradients, no optimizer state): text_encoder, backbone, "
+           "head"},
           {"ema", at<&O::ema>, NumberRule{0.0, 1.0, false, true}, kFixed,
            "decay of the moving average of the weights; 0: none"},
       }};

@@ -14,7 +14,15 @@ Section parallel_section() {
   return {"parallel",
           "The layout.",
           {
-              {"nproc", at<&O::nproc>, WholeRule{1, 65536}, kFree, "data-parallel ranks"},
+              {"nproc", at<&O::nproc>, WholeRule{1, 65536}, kFree,
+               "ranks in all; what dp_shard and tp leave of them are replicas (dp_replicate)"},
+              {"dp_shard", at<&O::dp_shard>, WholeRule{1, 65536}, kFree,
+               "data-parallel ranks that share the parameters (FSDP); with replicas: HSDP"},
+              {"tp", at<&O::tp>, WholeRule{1, 256}, kFree,
+               "ranks that share each layer: tensor and sequence parallelism"},
+              {"reshard_after_forward", at<&O::reshard_after_forward>, BoolRule{}, kFree,
+               "dp_shard > 1: let whole parameters go after a layer's forward and gather them again for its "
+               "backward (less memory, more traffic)"},
               {"threads", at<&O::threads>, WholeRule{1, 1024}, kFree,
                "threads inside an operator, for each rank; changes the rounding of sums"},
               {"transport", at<&O::transport>, ChoiceRule{{"auto", "shm", "gloo"}}, kFree,

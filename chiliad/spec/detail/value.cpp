@@ -146,7 +146,7 @@ Problem read(const BoolRule& rule, const Option& option, const YamlNode& node, R
 
 Problem read(const TextListRule& rule, const Option& option, const YamlNode& node, RunFile& file) {
   if (node.kind == Kind::kScalar) return wrong(rule, node, fmt::format("Did you mean [{}]?", node.text));
-  if (node.kind != Kind::kList || node.items.empty()) {
+  if (node.kind != Kind::kList || (node.items.empty() && !rule.may_be_empty)) {
     return node.kind == Kind::kList ? fmt::format("expected {}, got an empty list", describe(rule))
                                     : wrong(rule, node);
   }

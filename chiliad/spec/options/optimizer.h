@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace chiliad::spec {
 
@@ -16,9 +17,10 @@ struct OptimizerOptions {
   double weight_decay = 0.0;
   double clip = 1.0;  ///< 0: no clipping
   int64_t warmup_steps = 0;
-  std::string decay = "constant";  ///< constant, linear or cosine
-  double decay_fraction = 1.0;     ///< linear: the last part of the run over which the rate falls to 0
-  double ema = 0.0;                ///< decay of the moving average of the weights; 0: none
+  std::string decay = "constant";   ///< constant, linear or cosine
+  double decay_fraction = 1.0;      ///< linear: the last part of the run over which the rate falls to 0
+  std::vector<std::string> frozen;  ///< components that are not trained: no gradients, no optimizer state
+  double ema = 0.0;                 ///< decay of the moving average of the weights; 0: none
 };
 
 }  // namespace chiliad::spec

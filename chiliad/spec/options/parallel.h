@@ -7,7 +7,10 @@ namespace chiliad::spec {
 
 /// Sections `parallel` and `precision`: the layout. Free to change on resume.
 struct ParallelOptions {
-  int64_t nproc = 1;               ///< data-parallel ranks (dp)
+  int64_t nproc = 1;                  ///< ranks in all; dp_replicate is what dp_shard and tp leave of them
+  int64_t dp_shard = 1;               ///< ranks that share the parameters of a replica
+  int64_t tp = 1;                     ///< ranks that share each layer: tensor and sequence parallelism
+  bool reshard_after_forward = true;  ///< dp_shard > 1: let whole parameters go and gather them again
   int64_t threads = 1;             ///< intra-op threads a rank; part of the layout, for it changes CPU sums
   std::string compute = "fp32";    ///< precision.compute
   std::string transport = "auto";  ///< auto, shm (one machine) or gloo (TCP)
@@ -17,6 +20,10 @@ struct ParallelOptions {
   double rate_attention = 5e10;   ///< FLOP/s of products between activations
   double rate_elementwise = 5e9;  ///< activation values/s of everything else
   double rate_launch = 3.5e4;     ///< operators started/s
+
+  /// Ranks with items of their own: tensor-parallel ranks share theirs.
+  [[nodiscard]] int64_t dp() const { return nproc / tp; }
+  [[nodiscard]] int64_t dp_replicate() const { return nproc / (dp_shard * tp); }
 };
 
 }  // namespace chiliad::spec

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "chiliad/base/error.h"
+#include "chiliad/comm/meeting.h"
 #include "tests/contract/group/ranks.h"
 
 namespace chiliad::comm {
@@ -185,7 +186,8 @@ TEST_P(GroupContract, SurvivesMoreTrafficThanItHasRoomFor) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, GroupContract,
                          testing::Values(Backend{"solo", 1}, Backend{"gloo", 2}, Backend{"gloo", 3},
-                                         Backend{"shm", 2}, Backend{"shm", 3}, Backend{"shm", 5}),
+                                         Backend{"shm", 2}, Backend{"shm", 3}, Backend{"shm", 5},
+                                         Backend{"inproc", 2}, Backend{"inproc", 7}),
                          [](const auto& param) {
                            return param.param.name + std::to_string(param.param.ranks);
                          });
@@ -241,7 +243,7 @@ TEST(GlooGroupTest, LostPeerIsNamedWithTheCall) {
     run_ranks({"gloo", 2}, call_once, kTimeout, 1);
     FAIL() << "no exception";
   } catch (const PeerLost& error) {
-    EXPECT_NE(std::string(error.what()).find("rank 0: all-gather failed"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("rank 0: all-gather of group all failed"), std::string::npos) << error.what();
   }
 }
 

@@ -4,9 +4,11 @@
 #include <sys/socket.h>
 
 #include <exception>
+#include <numeric>
 #include <thread>
 
 #include "chiliad/base/error.h"
+#include "chiliad/comm/meeting.h"
 
 namespace chiliad::test {
 namespace {
@@ -31,6 +33,31 @@ Listener listen_on_loopback() {
   return listener;
 }
 
+void run_threads(int ranks, const std::function<void(comm::Group&)>& body, Nanoseconds timeout) {
+  const auto meetings = comm::meet_in_process(ranks, timeout);
+  std::vector<int> all(static_cast<size_t>(ranks));
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<std::exception_ptr> failures(static_cast<size_t>(ranks));
+  {
+    std::vector<std::jthread> threads;
+    for (size_t rank = 0; rank < meetings.size(); ++rank) {
+      threads.emplace_back([&, rank] {
+        try {
+          const auto group = meetings[rank]->make_group({"all", all, 1 << 20});
+          meetings[rank]->finish();
+          body(*group);
+          group->close();
+        } catch (...) {
+          failures[rank] = std::current_exception();
+        }
+      });
+    }
+  }
+  for (const auto& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
 }  // namespace
 
 void run_ranks(const Backend& backend, const std::function<void(comm::Group&)>& body, Nanoseconds timeout,
@@ -41,6 +68,7 @@ void run_ranks(const Backend& backend, const std::function<void(comm::Group&)>& 
     group->close();
     return;
   }
+  if (backend.name == "inproc") return run_threads(backend.ranks, body, timeout);
   const Listener listener = listen_on_loopback();
   const int bodies = present < 0 ? backend.ranks : present;
   std::vector<std::exception_ptr> failures(static_cast<size_t>(backend.ranks));

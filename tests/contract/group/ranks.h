@@ -15,8 +15,8 @@ struct Backend {
   int ranks = 1;
 };
 
-/// Runs `body` once for every rank, each on its own thread with its own group of `backend` ("solo", "gloo" or
-/// "shm"; a fresh loopback port). Rethrows the exception of the lowest rank that failed. `present` ranks take
+/// Runs `body` once for every rank, each on its own thread with its own group of `backend` ("solo", "gloo",
+/// "shm" or "inproc"; a fresh loopback port). Rethrows the exception of the lowest rank that failed. `present` ranks take
 /// part in the body; the others connect, close their group at once and count as lost.
 void run_ranks(const Backend& backend, const std::function<void(comm::Group&)>& body,
                Nanoseconds timeout = std::chrono::seconds(60), int present = -1);

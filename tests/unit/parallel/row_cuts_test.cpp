@@ -1,13 +1,9 @@
 #include "chiliad/parallel/row_cuts.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 
-#include "chiliad/model/build_model.h"
-#include "chiliad/parallel/sharded_layer.h"
 
 namespace chiliad::parallel {
 namespace {
@@ -72,37 +68,7 @@ TEST_P(RowCuts, AreEvenUpToOneRow) {
   }
 }
 
-TEST_P(RowCuts, BoxesCoverEveryRowOnce) {
-  const auto layers = model::build_model(small_model());
-  for (const auto& layer : layers) {
-    std::map<std::string, std::vector<int>> rows;
-    for (const auto& param : layer->decl().params)
-      rows[param.name].resize(static_cast<size_t>(param.shape[0]));
-    for (int rank = 0; rank < GetParam(); ++rank) {
-      const ShardedLayer shard(*layer, rank, GetParam(), false);
-      for (const auto& piece : shard.pieces()) {
-        EXPECT_EQ(piece.box.count(), piece.count) << piece.param->name;
-        for (int64_t row = 0; row < piece.box.size[0]; ++row) {
-          ++rows[piece.param->name].at(static_cast<size_t>(piece.box.offset[0] + row));
-        }
-      }
-    }
-    for (const auto& [name, counts] : rows) EXPECT_EQ(counts, std::vector<int>(counts.size(), 1)) << name;
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(Ranks, RowCuts, testing::Range(1, 8));
-
-TEST(ShardedLayerTest, OneRankAveragesNothingAway) {
-  const auto layers = model::build_model(small_model());
-  ShardedLayer shard(*layers[1], 0, 1, false);
-  const auto group = comm::make_solo_group();
-  shard.local_gradient(1).fill_(2.0);
-  shard.start_reduce(*group);
-  shard.finish_reduce();
-  const int64_t offset = layers[1]->decl().params[0].shape.count();
-  EXPECT_EQ(shard.owned_gradients()[offset], 2.0F);
-}
 
 }  // namespace
 }  // namespace chiliad::parallel

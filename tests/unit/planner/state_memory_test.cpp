@@ -5,24 +5,61 @@
 namespace chiliad::planner {
 namespace {
 
-TEST(StateMemoryTest, OneRankOwnsEverything) {
-  const auto memory = state_memory(1000, 1, true);
-  EXPECT_EQ(memory.weights, 4000);
-  EXPECT_EQ(memory.moments, 8000);
-  EXPECT_EQ(memory.average, 4000);
+spec::RunFile file(int64_t nproc, int64_t dp_shard, int64_t tp) {
+  spec::RunFile file;
+  file.parallel.nproc = nproc;
+  file.parallel.dp_shard = dp_shard;
+  file.parallel.tp = tp;
+  return file;
 }
 
-TEST(StateMemoryTest, RanksShareTheOptimizer) {
-  const auto memory = state_memory(1000, 4, false);
-  EXPECT_EQ(memory.weights, 4000);
-  EXPECT_EQ(memory.moments, 2000);
+StateMemory memory_of(const spec::RunFile& file) {
+  return state_memory(spec::make_layer_table(file.model), file);
+}
+
+int64_t all_bytes() {
+  return 4 * spec::make_layer_table({}).num_params();
+}
+
+TEST(StateMemoryTest, OneRankOwnsEverything) {
+  auto run = file(1, 1, 1);
+  run.optimizer.ema = 0.9;
+  const auto memory = memory_of(run);
+  EXPECT_EQ(memory.weights, all_bytes());
+  EXPECT_EQ(memory.gradients, all_bytes());
+  EXPECT_EQ(memory.moments, 2 * all_bytes());
+  EXPECT_EQ(memory.average, all_bytes());
+  EXPECT_EQ(memory.buffers, 0);
+}
+
+TEST(StateMemoryTest, ReplicasShareTheOptimizer) {
+  const auto memory = memory_of(file(4, 1, 1));
+  EXPECT_EQ(memory.weights, all_bytes());
+  EXPECT_NEAR(static_cast<double>(memory.moments), 0.5 * static_cast<double>(all_bytes()), 8.0);
   EXPECT_EQ(memory.average, 0);
 }
 
-TEST(StateMemoryTest, TheTotalIsTheSum) {
-  const auto memory = state_memory(10, 3, true);
-  EXPECT_EQ(memory.total(),
-            memory.weights + memory.gradients + memory.moments + memory.average + memory.snapshots);
+TEST(StateMemoryTest, ShardsShareTheWeights) {
+  const auto memory = memory_of(file(4, 4, 1));
+  EXPECT_NEAR(static_cast<double>(memory.weights), 0.25 * static_cast<double>(all_bytes()), 8.0);
+  EXPECT_NEAR(static_cast<double>(memory.gradients), 0.25 * static_cast<double>(all_bytes()), 8.0);
+  EXPECT_GT(memory.buffers, 0);
+}
+
+TEST(StateMemoryTest, FrozenComponentsHaveNoOptimizerState) {
+  auto run = file(1, 1, 1);
+  run.optimizer.frozen = {"backbone"};
+  const auto memory = memory_of(run);
+  EXPECT_EQ(memory.weights, all_bytes());
+  EXPECT_LT(memory.moments, all_bytes());
+  EXPECT_EQ(memory.moments, 2 * memory.gradients);
+}
+
+TEST(StateMemoryTest, KeepingWholeParametersCostsTheirSize) {
+  auto run = file(2, 2, 1);
+  const auto freed = memory_of(run);
+  run.parallel.reshard_after_forward = false;
+  EXPECT_GT(memory_of(run).buffers, freed.buffers);
 }
 
 }  // namespace

@@ -11,37 +11,103 @@
 namespace chiliad::schedule {
 namespace {
 
-Program without(Program program, Op op) {
-  auto& list = program.instructions;
-  list.erase(std::find_if(list.begin(), list.end(), [&](const Instruction& i) { return i.op == op; }));
-  return program;
+ProgramOptions options(int32_t layers, int32_t slots) {
+  return {.num_layers = layers, .num_slots = slots};
+}
+ProgramOptions sharded(int32_t layers, int32_t slots, bool keep) {
+  return {.num_layers = layers, .num_slots = slots, .sharded = true, .keep = keep};
+}
+Program made(const ProgramOptions& options) {
+  return make_program(options);
+}
+int count(const Program& program, Op op) {
+  const auto& list = program.instructions;
+  return static_cast<int>(std::count_if(list.begin(), list.end(), [&](const auto& i) { return i.op == op; }));
 }
 
 TEST(ProgramTest, GeneratedProgramsAreProven) {
   for (const int layers : {1, 2, 7}) {
-    for (const int slots : {1, 2, 5}) EXPECT_NO_THROW(check(make_data_parallel_program(layers, slots)));
+    for (const int slots : {1, 2, 5}) {
+      for (const bool tensor_parallel : {false, true}) {
+        for (ProgramOptions o :
+             {options(layers, slots), sharded(layers, slots, false), sharded(layers, slots, true)}) {
+          o.tensor_parallel = tensor_parallel;
+          EXPECT_NO_THROW(check(made(o), o)) << layers << " layers, " << slots << " slots";
+        }
+      }
+    }
+  }
+}
+
+TEST(ProgramTest, ProgramsWithFrozenLayersAreProven) {
+  for (const int mask : {1, 2, 3, 4, 5, 6}) {  // of three layers, not all
+    for (ProgramOptions o : {options(3, 2), sharded(3, 2, false), sharded(3, 2, true)}) {
+      o.trained = {(mask & 1) == 0, (mask & 2) == 0, (mask & 4) == 0};
+      EXPECT_NO_THROW(check(made(o), o)) << mask;
+    }
+  }
+}
+
+TEST(ProgramTest, FrozenLayersAtTheBottomHaveNoBackward) {
+  ProgramOptions o = options(3, 1);
+  o.trained = {false, true, false};
+  const Program program = made(o);
+  EXPECT_EQ(count(program, Op::kBackward), 2);
+  EXPECT_EQ(count(program, Op::kReduceReplicas), 1);
+  EXPECT_EQ(count(program, Op::kOptimize), 1);
+}
+
+TEST(ProgramTest, GathersAreOneLayerAhead) {
+  const Program program = made(sharded(3, 1, false));
+  const auto& list = program.instructions;
+  const auto position = [&](Instruction wanted) {
+    return std::find(list.begin(), list.end(), wanted) - list.begin();
+  };
+  EXPECT_LT(position({Op::kUnshard, 1, -1}), position({Op::kForward, 0, 0}));
+  EXPECT_GT(position({Op::kUnshard, 2, -1}), position({Op::kForward, 0, 0}));
+  EXPECT_EQ(count(program, Op::kUnshard), 3 + 2);  // the last layer stays whole for its backward
+}
+
+TEST(ProgramTest, KeptParametersAreGatheredOnce) {
+  EXPECT_EQ(count(made(sharded(3, 4, true)), Op::kUnshard), 3);
+  EXPECT_EQ(count(made(sharded(3, 4, true)), Op::kReduce), 3);
+  EXPECT_EQ(count(made(sharded(3, 4, false)), Op::kReduce), 12);
+}
+
+TEST(ProgramTest, AtMostTwoLayersAreWholeAtOnce) {
+  int whole = 0;
+  for (const auto& i : made(sharded(6, 2, false)).instructions) {
+    if (i.op == Op::kUnshard) ++whole;
+    if (i.op == Op::kReshard) --whole;
+    EXPECT_LE(whole, 2);
   }
 }
 
 TEST(ProgramTest, DigestDependsOnSlots) {
-  EXPECT_EQ(make_data_parallel_program(3, 2).digest(), make_data_parallel_program(3, 2).digest());
-  EXPECT_NE(make_data_parallel_program(3, 2).digest(), make_data_parallel_program(3, 3).digest());
+  EXPECT_EQ(made(options(3, 2)).digest(), made(options(3, 2)).digest());
+  EXPECT_NE(made(options(3, 2)).digest(), made(options(3, 3)).digest());
 }
 
 TEST(ProgramTest, EveryMissingInstructionIsFound) {
-  const Program program = make_data_parallel_program(2, 2);
-  for (const Op op : {Op::kLoad, Op::kForward, Op::kLoss, Op::kBackward, Op::kReduce, Op::kAwaitReduce,
-                      Op::kAgree, Op::kOptimize, Op::kGather, Op::kAwaitGather}) {
-    EXPECT_THROW(check(without(program, op)), InternalError) << op_name(op);
+  for (ProgramOptions o : {options(2, 2), sharded(2, 2, false), sharded(2, 2, true)}) {
+    o.tensor_parallel = true;
+    const Program program = made(o);
+    for (size_t i = 0; i < program.instructions.size(); ++i) {
+      Program less = program;
+      less.instructions.erase(less.instructions.begin() + static_cast<int64_t>(i));
+      EXPECT_THROW(check(less, o), InternalError) << op_name(program.instructions[i].op) << " at " << i;
+    }
   }
 }
 
 TEST(ProgramTest, EverySwapOfNeighboursThatMattersIsFound) {
-  const Program program = make_data_parallel_program(1, 1);
+  ProgramOptions o = options(1, 1);
+  o.tensor_parallel = true;
+  const Program program = made(o);
   for (size_t i = 0; i + 1 < program.instructions.size(); ++i) {
     Program swapped = program;
     std::swap(swapped.instructions[i], swapped.instructions[i + 1]);
-    EXPECT_THROW(check(swapped), InternalError)
+    EXPECT_THROW(check(swapped, o), InternalError)
         << "at " << i;  // one layer, one slot: a chain, every order matters
   }
 }
@@ -58,6 +124,12 @@ class Recorder final : public Stage, public Watcher {
   void optimize(int32_t layer) override { note(Op::kOptimize, layer, -1); }
   void gather(int32_t layer) override { note(Op::kGather, layer, -1); }
   void await_gather(int32_t layer) override { note(Op::kAwaitGather, layer, -1); }
+  void unshard(int32_t layer) override { note(Op::kUnshard, layer, -1); }
+  void await_unshard(int32_t layer) override { note(Op::kAwaitUnshard, layer, -1); }
+  void reshard(int32_t layer) override { note(Op::kReshard, layer, -1); }
+  void reduce_replicas(int32_t layer) override { note(Op::kReduceReplicas, layer, -1); }
+  void await_reduce_replicas(int32_t layer) override { note(Op::kAwaitReduceReplicas, layer, -1); }
+  void sum_replicated() override { note(Op::kSumReplicated, -1, -1); }
   void before(int32_t, const Instruction&) override { ++watched; }
   void after(int32_t, const Instruction&) override { ++watched; }
 
@@ -69,7 +141,9 @@ class Recorder final : public Stage, public Watcher {
 };
 
 TEST(ExecutorTest, RunsEveryInstructionInOrder) {
-  const Program program = make_data_parallel_program(3, 2);
+  ProgramOptions o = sharded(3, 2, false);
+  o.tensor_parallel = true;
+  const Program program = made(o);
   Recorder recorder;
   execute(program, recorder, recorder);
   EXPECT_EQ(recorder.done, program.instructions);
@@ -77,17 +151,29 @@ TEST(ExecutorTest, RunsEveryInstructionInOrder) {
 }
 
 TEST(SimulateTest, HidesReductionsBehindBackward) {
-  const Program program = make_data_parallel_program(2, 1);
+  const Program program = made(options(2, 1));
   Costs costs;
   costs.forward = {{1.0}, {1.0}};
   costs.backward = {{2.0}, {2.0}};
-  costs.reduce = {1.0, 1.5};
+  costs.reduce_replicas = {1.0, 1.5};
   costs.optimize = {0.5, 0.5};
   costs.gather = {0.0, 0.0};
   const Prediction prediction = simulate(program, costs);
   // Layer 1 is reduced behind layer 0's backward; layer 0's reduction (1.0) is exposed.
   EXPECT_DOUBLE_EQ(prediction.exposed, 1.0);
   EXPECT_DOUBLE_EQ(prediction.seconds, 2.0 + 4.0 + 1.0 + 1.0);
+}
+
+TEST(SimulateTest, HidesGathersBehindTheLayerBefore) {
+  const Program program = made(sharded(3, 1, true));
+  Costs costs;
+  costs.forward = {{1.0}, {1.0}, {1.0}};
+  costs.backward = {{0.0}, {0.0}, {0.0}};
+  costs.unshard = {0.5, 0.9, 1.1};
+  costs.reduce = costs.reduce_replicas = costs.optimize = costs.gather = {0.0, 0.0, 0.0};
+  // The first gather is exposed. The second starts behind it and has 1 s of compute to hide; the third has
+  // too.
+  EXPECT_NEAR(simulate(program, costs).exposed, 0.5 + 0.0 + 0.1, 1e-12);
 }
 
 }  // namespace

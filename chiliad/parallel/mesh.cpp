@@ -1,0 +1,96 @@
+#include "chiliad/parallel/mesh.h"
+
+#include <fmt/core.h>
+
+#include <array>
+
+#include "chiliad/base/error.h"
+
+namespace chiliad::parallel {
+namespace {
+
+/// Asks for the groups of one rank, named after what they are for and who is in them.
+class GroupMaker {
+ public:
+  GroupMaker(comm::Meeting& meeting, const MeshShape& shape, const MeshPlace& place)
+      : meeting_(meeting), shape_(shape), place_(place) {}
+
+  /// Ranks that differ from this one in one coordinate alone.
+  std::unique_ptr<comm::Group> along(int MeshPlace::*coordinate, int count, const char* use, int64_t bytes) {
+    MeshPlace peer = place_;
+    std::vector<int> members;
+    for (int i = 0; i < count; ++i) {
+      peer.*coordinate = i;
+      members.push_back(peer.rank(shape_));
+    }
+    return make(std::move(members), use, bytes);
+  }
+  std::unique_ptr<comm::Group> world(const char* use, int64_t bytes) {
+    std::vector<int> members;
+    for (int rank = 0; rank < shape_.size(); ++rank) members.push_back(rank);
+    return make(std::move(members), use, bytes);
+  }
+
+ private:
+  std::unique_ptr<comm::Group> make(std::vector<int> members, const char* use, int64_t bytes) {
+    const int first = members.front();
+    return meeting_.make_group({fmt::format("{}/{}", use, first), std::move(members), bytes});
+  }
+
+  comm::Meeting& meeting_;
+  const MeshShape& shape_;
+  const MeshPlace& place_;
+};
+
+}  // namespace
+
+std::string MeshShape::to_string() const {
+  return fmt::format("dp_replicate {} x dp_shard {} x tp {}", dp_replicate, dp_shard, tp);
+}
+
+MeshPlace MeshPlace::of(int rank, const MeshShape& shape) {
+  return {rank / (shape.dp_shard * shape.tp), rank / shape.tp % shape.dp_shard, rank % shape.tp};
+}
+
+int MeshPlace::rank(const MeshShape& shape) const {
+  return (replica * shape.dp_shard + shard) * shape.tp + tp;
+}
+
+Mesh::Mesh(comm::Meeting& meeting, const MeshShape& shape, const MeshBytes& bytes)
+    : shape_(shape), place_(MeshPlace::of(meeting.rank(), shape)) {
+  CHILIAD_CHECK_EQ(meeting.size(), shape.size());
+  GroupMaker maker(meeting, shape_, place_);
+  world_ = maker.world("control", bytes.control);
+  shard_gather_ = maker.along(&MeshPlace::shard, shape_.dp_shard, "gather", bytes.parameters);
+  shard_reduce_ = maker.along(&MeshPlace::shard, shape_.dp_shard, "reduce", bytes.parameters);
+  replicas_ = maker.along(&MeshPlace::replica, shape_.dp_replicate, "replicas", bytes.parameters);
+  tp_ = maker.along(&MeshPlace::tp, shape_.tp, "tp", bytes.activations);
+  tp_control_ = maker.along(&MeshPlace::tp, shape_.tp, "tp_control", bytes.parameters);
+  meeting.finish();
+}
+
+layers::TensorParallel Mesh::tensor_parallel() const {
+  return {shape_.tp > 1 ? tp_.get() : nullptr};
+}
+
+comm::Traffic Mesh::traffic() const {
+  comm::Traffic sum;
+  for (const auto* group : {&world_, &shard_gather_, &shard_reduce_, &replicas_, &tp_, &tp_control_}) {
+    const auto one = (*group)->traffic();
+    sum.bytes_sent += one.bytes_sent;
+    sum.num_calls += one.num_calls;
+  }
+  return sum;
+}
+
+void Mesh::close() {
+  for (const auto* group : {&tp_control_, &tp_, &replicas_, &shard_reduce_, &shard_gather_, &world_}) {
+    (*group)->close();
+  }
+}
+
+std::unique_ptr<Mesh> make_solo_mesh() {
+  return std::make_unique<Mesh>(*comm::meet({}), MeshShape{}, MeshBytes{});
+}
+
+}  // namespace chiliad::parallel

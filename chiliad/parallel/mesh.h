@@ -1,0 +1,79 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "chiliad/comm/meeting.h"
+#include "chiliad/layers/tensor_parallel.h"
+
+namespace chiliad::parallel {
+
+/// Sizes of a layout's dimensions. Pipeline and context parallelism have their place and size 1.
+struct MeshShape {
+  int dp_replicate = 1;  ///< replicas of the sharded parameters
+  int dp_shard = 1;      ///< ranks that share the parameters of a replica
+  int tp = 1;            ///< ranks that share each layer (tensor and sequence parallelism)
+
+  [[nodiscard]] int size() const { return dp_replicate * dp_shard * tp; }
+  [[nodiscard]] int dp() const { return dp_replicate * dp_shard; }
+  [[nodiscard]] std::string to_string() const;  ///< "dp_replicate 2 x dp_shard 2 x tp 1"
+};
+
+/// Where a rank is. Ranks are numbered with tp fastest (neighbours share a node), then dp_shard, then
+/// dp_replicate.
+struct MeshPlace {
+  int replica = 0;
+  int shard = 0;
+  int tp = 0;
+  [[nodiscard]] static MeshPlace of(int rank, const MeshShape& shape);
+  [[nodiscard]] int rank(const MeshShape& shape) const;
+};
+
+/// Bytes that a rank has in flight at most, for groups over shared memory.
+struct MeshBytes {
+  int64_t parameters = 64 << 20;  ///< gathers and reductions
+  int64_t activations = 64 << 20;
+  int64_t control = 8 << 20;
+};
+
+/// This rank's place and the groups of its dimensions. Kinds of traffic have groups of their own, so that a
+/// gather does not wait behind a reduction. A dimension of size 1 has the solo group.
+class Mesh {
+ public:
+  /// Makes all groups and finishes the meeting. Throws PeerLost after its deadline.
+  Mesh(comm::Meeting& meeting, const MeshShape& shape, const MeshBytes& bytes);
+
+  [[nodiscard]] const MeshShape& shape() const { return shape_; }
+  [[nodiscard]] const MeshPlace& place() const { return place_; }
+  [[nodiscard]] int rank() const { return place_.rank(shape_); }
+  /// Which share of a step's items this rank has; the same for its tensor-parallel peers.
+  [[nodiscard]] int dp_index() const { return place_.replica * shape_.dp_shard + place_.shard; }
+
+  [[nodiscard]] comm::Group& world() { return *world_; }  ///< control: all ranks of the job
+  [[nodiscard]] comm::Group& shard_gather() { return *shard_gather_; }
+  [[nodiscard]] comm::Group& shard_reduce() { return *shard_reduce_; }
+  [[nodiscard]] comm::Group& replicas() { return *replicas_; }
+  [[nodiscard]] comm::Group& tp_control() { return *tp_control_; }
+  [[nodiscard]] layers::TensorParallel tensor_parallel() const;
+
+  /// Sum over the groups.
+  [[nodiscard]] comm::Traffic traffic() const;
+  /// Leaves all groups, in the same order on every rank.
+  void close();
+
+ private:
+  MeshShape shape_;
+  MeshPlace place_;
+  std::unique_ptr<comm::Group> world_;
+  std::unique_ptr<comm::Group> shard_gather_;
+  std::unique_ptr<comm::Group> shard_reduce_;
+  std::unique_ptr<comm::Group> replicas_;
+  std::unique_ptr<comm::Group> tp_;
+  std::unique_ptr<comm::Group> tp_control_;
+};
+
+/// The mesh of one rank.
+[[nodiscard]] std::unique_ptr<Mesh> make_solo_mesh();
+
+}  // namespace chiliad::parallel

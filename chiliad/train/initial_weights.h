@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstdint>
+
+#include "chiliad/parallel/sharded_layer.h"
+
+namespace chiliad::train {
+
+/// Gives this rank's shard of every parameter of a layer its initial values, a function of seed and name
+/// alone, and the moving average the same.
+void set_initial_weights(parallel::ShardedLayer& shard, uint64_t seed);
+
+}  // namespace chiliad::train

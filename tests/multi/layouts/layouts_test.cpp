@@ -1,0 +1,90 @@
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "tests/support/picture_set.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tiny_run.h"
+#include "tests/support/train_ranks.h"
+
+namespace chiliad::test {
+namespace {
+
+constexpr int64_t kSteps = 5;
+
+/// A layout and settings that must give the numbers of one device.
+struct Case {
+  const char* name;
+  parallel::MeshShape shape;
+  std::vector<std::string> frozen = {};
+  bool reshard = true;
+  int64_t micro_batch_items = 32;
+};
+
+/// fp32; layouts differ in the order of sums alone.
+class LayoutTest : public testing::TestWithParam<Case> {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<TempDir>();
+    write_pictures(folder_->path() / "pictures", 24);
+    index_pictures(folder_->path() / "pictures", folder_->path() / "index");
+    const auto index = index::Index::open(folder_->path() / "index");
+    static_cast<void>(
+        dataset::build_token_columns(index, file({}).model.text_max_tokens, [](int64_t, int64_t) {}));
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+
+  static spec::RunFile file(const std::vector<std::string>& frozen) {
+    auto made = spec::parse_run_file(tiny_run_file(folder_->path() / "index", kSteps), "run.yaml", "run", {});
+    made.optimizer.frozen = frozen;
+    return made;
+  }
+  static RanksResult run(const spec::RunFile& file, const parallel::MeshShape& shape) {
+    return run_mesh(file, index::Index::open(folder_->path() / "index"), shape, kSteps);
+  }
+
+ private:
+  static inline std::unique_ptr<TempDir> folder_;
+};
+
+TEST_P(LayoutTest, GivesTheNumbersOfOneDevice) {
+  auto settings = file(GetParam().frozen);
+  const auto one = run(settings, {});
+  settings.parallel.reshard_after_forward = GetParam().reshard;
+  settings.data.micro_batch_items = GetParam().micro_batch_items;
+  const auto several = run(settings, GetParam().shape);
+  EXPECT_EQ(several.items, one.items);
+  EXPECT_LE(gradient_error(one, several), 2e-6);
+  EXPECT_LE(loss_error(one, several, 0, kSteps), 1e-5);
+  for (size_t step = 0; step < one.grad_norms.size(); ++step) {
+    EXPECT_NEAR(several.grad_norms[step], one.grad_norms[step], 2e-5 * one.grad_norms[step]) << step;
+  }
+}
+
+TEST_P(LayoutTest, IsBitIdenticalInASecondRun) {
+  auto settings = file(GetParam().frozen);
+  settings.parallel.reshard_after_forward = GetParam().reshard;
+  settings.data.micro_batch_items = GetParam().micro_batch_items;
+  const auto first = run(settings, GetParam().shape);
+  const auto second = run(settings, GetParam().shape);
+  EXPECT_EQ(first.losses, second.losses);
+  EXPECT_EQ(first.gradients, second.gradients);
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, LayoutTest,
+                         testing::Values(Case{"replicas3", {3, 1, 1}}, Case{"shards2", {1, 2, 1}},
+                                         Case{"shards3kept", {1, 3, 1}, {}, false},
+                                         Case{"shards5accumulating", {1, 5, 1}, {}, true, 1},
+                                         Case{"hybrid2by2", {2, 2, 1}},
+                                         Case{"hybrid2by3keptAccumulating", {2, 3, 1}, {}, false, 1},
+                                         Case{"shards8", {1, 8, 1}},
+                                         Case{"oneRankAccumulating", {1, 1, 1}, {}, true, 1},
+                                         Case{"frozenText", {1, 2, 1}, {"text_encoder"}},
+                                         Case{"frozenTextReplicas", {2, 1, 1}, {"text_encoder"}},
+                                         Case{"onlyHead", {2, 2, 1}, {"text_encoder", "backbone"}, true, 2},
+                                         Case{"frozenBackboneKept", {1, 3, 1}, {"backbone"}, false}),
+                         [](const auto& given) { return given.param.name; });
+
+}  // namespace
+}  // namespace chiliad::test
