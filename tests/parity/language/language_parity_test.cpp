@@ -143,7 +143,7 @@ TEST_P(LanguageParity, HiddenStatesMatch) {
 TEST_P(LanguageParity, SupervisedLogitsMatch) {
   const at::NoGradGuard no_grad;
   TextBatch batch = batch_;
-  batch.targets = {};
+  batch.targets.reset();
   layers::Carry carry = make_text_input(options_, batch);
   for (const auto& layer : layers_) layer->forward(carry);
   const at::Tensor supervised = batch_.targets.ne(-100).nonzero().squeeze(1);

@@ -46,7 +46,7 @@ TEST(MakeTextInputTest, TablesFollowThePositions) {
 
 TEST(MakeTextInputTest, WithoutTargetsThereAreNone) {
   TextBatch made = batch();
-  made.targets = {};
+  made.targets.reset();
   EXPECT_FALSE(make_text_input(options(), made).has("targets"));
 }
 
