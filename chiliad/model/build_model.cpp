@@ -67,6 +67,7 @@ void initialise(const spec::ParamDecl& param, uint64_t seed, at::Tensor out) {
 
 layers::Carry make_input(const spec::ModelOptions& options, const at::Tensor& patches, const at::Tensor& time,
                          const at::Tensor& tokens, int64_t rows, int64_t columns) {
+  CHILIAD_CHECK(!spec::is_language_model(options));
   CHILIAD_CHECK_EQ(patches.size(1), rows * columns);
   layers::Carry carry;
   const at::Tensor mask = tokens.ne(0);  // [B, T]
