@@ -48,7 +48,8 @@ at::Tensor gather(comm::Group& group, const at::Tensor& x, int64_t length) {
 
 at::Tensor sum_parts(const at::Tensor& parts, int64_t num_parts) {
   const at::Tensor list = parts.view({num_parts, -1});
-  at::Tensor sum = list[0].to(at::kFloat, false, true);
+  const auto type = parts.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  at::Tensor sum = list[0].to(type, false, true);
   for (int64_t i = 1; i < num_parts; ++i) sum.add_(list[i]);
   return sum.to(parts.scalar_type());
 }
@@ -116,6 +117,16 @@ struct SumPartial : public torch::autograd::Function<SumPartial> {
   }
 };
 
+struct SumGradient : public torch::autograd::Function<SumGradient> {
+  static Variable forward(AutogradContext* context, const Variable& x, int64_t group) {
+    context->saved_data["group"] = group;
+    return x.view_as(x);
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    return {sum_all(group_of(context), gradients[0]), {}};
+  }
+};
+
 }  // namespace
 
 at::Tensor own_rows(const TensorParallel& ranks, const at::Tensor& x) {
@@ -137,6 +148,11 @@ at::Tensor scatter_rows(const TensorParallel& ranks, const at::Tensor& x) {
 at::Tensor sum_partial(const TensorParallel& ranks, const at::Tensor& x) {
   if (ranks.size() == 1) return x;
   return SumPartial::apply(x, handle(ranks));
+}
+
+at::Tensor sum_gradient(const TensorParallel& ranks, const at::Tensor& x) {
+  if (ranks.size() == 1) return x;
+  return SumGradient::apply(x, handle(ranks));
 }
 
 at::Tensor largest_of_ranks(const TensorParallel& ranks, const at::Tensor& x) {

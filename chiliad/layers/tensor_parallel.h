@@ -26,7 +26,7 @@ struct TensorParallel {
 
 /// Rows of all ranks, before a linear layer cut by rows of its weight.
 /// x: [B, S_rank, ...], this rank's part of S = `length` rows.   returns: [B, S, ...]
-/// Backward sums the ranks' partial gradients in rank order (fp32) and gives each its rows.
+/// Backward sums the ranks' partial gradients in rank order (fp32, fp64 for fp64) and gives each its rows.
 [[nodiscard]] at::Tensor gather_rows(const TensorParallel& ranks, const at::Tensor& x, int64_t length);
 
 /// Sums the ranks' partial results in rank order (fp32) and gives each rank its rows, after a linear layer
@@ -35,6 +35,10 @@ struct TensorParallel {
 
 /// Sums the ranks' partial results in rank order (fp32), for activations that are not cut. Backward sums too.
 [[nodiscard]] at::Tensor sum_partial(const TensorParallel& ranks, const at::Tensor& x);
+
+/// x itself, where every rank has made the same value of all ranks' parts (a loss). Backward sums: the ranks'
+/// upstream gradients are partial ones.
+[[nodiscard]] at::Tensor sum_gradient(const TensorParallel& ranks, const at::Tensor& x);
 
 /// Largest of all ranks, element by element; without gradient.
 [[nodiscard]] at::Tensor largest_of_ranks(const TensorParallel& ranks, const at::Tensor& x);

@@ -7,15 +7,33 @@
 #include "chiliad/base/error.h"
 #include "chiliad/base/hash.h"
 #include "chiliad/base/rng.h"
+#include "chiliad/model/language_model.h"
 #include "chiliad/model/pixel_dit.h"
 #include "chiliad/ops/embedding.h"
+#include "chiliad/spec/tensor_shard.h"
 
 namespace chiliad::model {
 
-std::vector<std::unique_ptr<layers::Layer>> build_model(const spec::ModelOptions& options) {
+namespace {
+
+void check_heads(const char* what, int64_t heads, int size) {
+  if (heads % size == 0) return;
+  throw InvalidInput("parallel.tp", fmt::format("expected a divisor of the model's {} {}, got {}. Choose one",
+                                                heads, what, size));
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<layers::Layer>> build_model(const spec::ModelOptions& options,
+                                                        layers::TensorParallel ranks) {
+  const bool language = spec::is_language_model(options);
+  check_heads("attention heads", options.heads, ranks.size());
+  if (options.kv_heads != 0) check_heads("key heads", options.kv_heads, ranks.size());
   std::vector<std::unique_ptr<layers::Layer>> built;
-  for (const auto& decl : spec::make_layer_table(options).layers) {
-    built.push_back(make_pixel_dit_layer(decl, options));
+  for (const auto& whole : spec::make_layer_table(options).layers) {
+    const spec::LayerDecl decl = spec::tensor_shard(whole, ranks.size());
+    built.push_back(language ? make_language_layer(decl, options, ranks)
+                             : make_pixel_dit_layer(decl, options, ranks));
   }
   return built;
 }
@@ -49,6 +67,7 @@ void initialise(const spec::ParamDecl& param, uint64_t seed, at::Tensor out) {
 
 layers::Carry make_input(const spec::ModelOptions& options, const at::Tensor& patches, const at::Tensor& time,
                          const at::Tensor& tokens, int64_t rows, int64_t columns) {
+  CHILIAD_CHECK(!spec::is_language_model(options));
   CHILIAD_CHECK_EQ(patches.size(1), rows * columns);
   layers::Carry carry;
   const at::Tensor mask = tokens.ne(0);  // [B, T]

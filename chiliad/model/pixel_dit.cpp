@@ -12,6 +12,7 @@ namespace {
 
 using layers::Carry;
 using layers::Layer;
+using layers::TensorParallel;
 
 class TextEmbedding final : public Layer {
  public:
@@ -23,19 +24,20 @@ class TextEmbedding final : public Layer {
   }
 };
 
+/// The text is not cut: every rank has all tokens.
 class TextBlock final : public Layer {
  public:
-  TextBlock(const spec::LayerDecl& layer, int64_t heads) : Layer(layer), heads_(heads) {}
+  TextBlock(const spec::LayerDecl& layer, int64_t heads, TensorParallel ranks)
+      : Layer(layer, ranks), heads_(heads / ranks.size()) {}
 
   void forward(Carry& carry) const override {
     const at::Tensor& text = carry.get("text");
     const auto qkv =
         linear("attn.qkv", ops::layer_norm(text, param("norm1.weight"), param("norm1.bias"))).chunk(3, -1);
     const at::Tensor mixed = ops::attention(qkv[0], qkv[1], qkv[2], heads_, carry.get("token_mask"));
-    const at::Tensor x = text + linear("attn.proj", mixed);
+    const at::Tensor x = text + linear_sum("attn.proj", mixed);
     const at::Tensor normed = ops::layer_norm(x, param("norm2.weight"), param("norm2.bias"));
-    carry.set("text", x + ops::mlp(normed, param("mlp.fc1.weight"), param("mlp.fc1.bias"),
-                                   param("mlp.fc2.weight"), param("mlp.fc2.bias")));
+    carry.set("text", x + linear_sum("mlp.fc2", ops::gelu(linear("mlp.fc1", normed))));
   }
 
  private:
@@ -53,35 +55,42 @@ class ImageEmbedding final : public Layer {
     const at::Tensor mean = at::bmm(weights, text).squeeze(1);  // [B, D]
     const at::Tensor features = ops::time_features(carry.get("time") * 1000.0, 256);
     const at::Tensor time = linear("time.fc2", at::silu(linear("time.fc1", features)));
-    const at::Tensor condition = time + linear("caption", mean);  // [B, D]
-    carry.set("image", linear("patch", carry.get("patches")) + carry.get("image_positions"));
+    const at::Tensor condition = time + linear("caption", mean);                 // [B, D]
+    const at::Tensor patches = layers::own_rows(ranks(), carry.get("patches"));  // [B, N_rank, 3 p p]
+    const at::Tensor positions = layers::own_rows(ranks(), carry.get("image_positions").unsqueeze(0));
+    carry.set("image", linear("patch", patches) + positions);
     carry.set("text", text);
     carry.set("condition", condition);
     carry.set("modulation", linear("modulation", at::silu(condition)).view({text.size(0), 6, decl().width}));
   }
 };
 
+/// Each rank has its rows of the image, and all of them inside the three wide regions.
 class DiffusionBlock final : public Layer {
  public:
-  DiffusionBlock(const spec::LayerDecl& layer, int64_t heads) : Layer(layer), heads_(heads) {}
+  DiffusionBlock(const spec::LayerDecl& layer, int64_t heads, TensorParallel ranks)
+      : Layer(layer, ranks), heads_(heads / ranks.size()) {}
 
   void forward(Carry& carry) const override {
     const at::Tensor& text = carry.get("text");
     const auto m = (carry.get("modulation") + param("scale_shift_table")).chunk(6, 1);  // 6 x [B, 1, D]
-    at::Tensor x = carry.get("image");
-    const auto qkv = linear("attn.qkv", ops::norm_modulate(x, m[0], m[1])).chunk(3, -1);
+    at::Tensor x = carry.get("image");                                                  // [B, N_rank, D]
+    const auto qkv = linear("attn.qkv", all_rows(ops::norm_modulate(x, m[0], m[1]), carry)).chunk(3, -1);
     const at::Tensor mixed = ops::attention(qkv[0], qkv[1], qkv[2], heads_, {});
-    x = ops::gated_residual(x, m[2], linear("attn.proj", mixed));
+    x = ops::gated_residual(x, m[2], linear_scatter("attn.proj", mixed));
     const auto kv = linear("cross.kv", text).chunk(2, -1);
-    const at::Tensor seen =
-        ops::attention(linear("cross.q", x), kv[0], kv[1], heads_, carry.get("token_mask"));
-    x = x + linear("cross.proj", seen);
-    const at::Tensor y = ops::mlp(ops::norm_modulate(x, m[3], m[4]), param("mlp.fc1.weight"),
-                                  param("mlp.fc1.bias"), param("mlp.fc2.weight"), param("mlp.fc2.bias"));
-    carry.set("image", ops::gated_residual(x, m[5], y));
+    const at::Tensor q = linear("cross.q", all_rows(x, carry));
+    const at::Tensor seen = ops::attention(q, kv[0], kv[1], heads_, carry.get("token_mask"));
+    x = x + linear_scatter("cross.proj", seen);
+    const at::Tensor inner = ops::gelu(linear("mlp.fc1", all_rows(ops::norm_modulate(x, m[3], m[4]), carry)));
+    carry.set("image", ops::gated_residual(x, m[5], linear_scatter("mlp.fc2", inner)));
   }
 
  private:
+  [[nodiscard]] at::Tensor all_rows(const at::Tensor& x, const Carry& carry) const {
+    return layers::gather_rows(ranks(), x, carry.get("image_positions").size(0));
+  }
+
   int64_t heads_;
 };
 
@@ -93,26 +102,28 @@ class ImageHead final : public Layer {
     const at::Tensor& x = carry.get("image");
     const auto m =
         (carry.get("condition").unsqueeze(1) + param("scale_shift_table")).chunk(2, 1);  // 2 x [B, 1, D]
-    carry.set("prediction", linear("proj", ops::norm_modulate(x, m[0], m[1])));          // [B, N, 3 p p]
+    carry.set("prediction", linear("proj", ops::norm_modulate(x, m[0], m[1])));          // [B, N_rank, 3 p p]
   }
 };
 
 }  // namespace
 
-std::unique_ptr<Layer> make_pixel_dit_layer(const spec::LayerDecl& decl, const spec::ModelOptions& options) {
+std::unique_ptr<Layer> make_pixel_dit_layer(const spec::LayerDecl& decl, const spec::ModelOptions& options,
+                                            TensorParallel ranks) {
   switch (decl.kind) {
     case spec::LayerKind::kTextEmbedding:
-      return std::make_unique<TextEmbedding>(decl);
+      return std::make_unique<TextEmbedding>(decl, ranks);
     case spec::LayerKind::kTextBlock:
-      return std::make_unique<TextBlock>(decl, options.heads);
+      return std::make_unique<TextBlock>(decl, options.heads, ranks);
     case spec::LayerKind::kImageEmbedding:
-      return std::make_unique<ImageEmbedding>(decl);
+      return std::make_unique<ImageEmbedding>(decl, ranks);
     case spec::LayerKind::kDiffusionBlock:
-      return std::make_unique<DiffusionBlock>(decl, options.heads);
+      return std::make_unique<DiffusionBlock>(decl, options.heads, ranks);
     case spec::LayerKind::kImageHead:
-      return std::make_unique<ImageHead>(decl);
+      return std::make_unique<ImageHead>(decl, ranks);
+    default:
+      throw InternalError(decl.name, "layer kind without a builder in this family");
   }
-  throw InternalError(decl.name, "layer kind without a builder");
 }
 
 }  // namespace chiliad::model

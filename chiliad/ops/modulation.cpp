@@ -17,9 +17,8 @@ at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::T
   return at::layer_norm(x, {x.size(-1)}, weight, bias, 1e-5);
 }
 
-at::Tensor mlp(const at::Tensor& x, const at::Tensor& w1, const at::Tensor& b1, const at::Tensor& w2,
-               const at::Tensor& b2) {
-  return at::linear(at::gelu(at::linear(x, w1, b1), "tanh"), w2, b2);
+at::Tensor gelu(const at::Tensor& x) {
+  return at::gelu(x, "tanh");
 }
 
 }  // namespace chiliad::ops

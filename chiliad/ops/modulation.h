@@ -16,8 +16,7 @@ namespace chiliad::ops {
 /// LayerNorm with affine, eps 1e-5. weight, bias: [D].
 [[nodiscard]] at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
 
-/// fc2(gelu_tanh(fc1(x))).
-[[nodiscard]] at::Tensor mlp(const at::Tensor& x, const at::Tensor& w1, const at::Tensor& b1,
-                             const at::Tensor& w2, const at::Tensor& b2);
+/// gelu with the tanh approximation.
+[[nodiscard]] at::Tensor gelu(const at::Tensor& x);
 
 }  // namespace chiliad::ops

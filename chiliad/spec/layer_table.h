@@ -31,7 +31,10 @@ struct ParamDecl {
 struct BatchShape {
   int64_t items = 0;
   int64_t image_tokens = 0;  ///< of one item
-  int64_t text_tokens = 0;   ///< of one item, padded
+  int64_t text_tokens = 0;   ///< of one item, padded; a pack of documents is one item
+  /// Pairs of tokens that attend to each other in the packs of a language model: the sum of length^2 over the
+  /// documents, masked pairs counted. 0: every item is one document.
+  double attention_pairs = 0.0;
 };
 
 /// Amounts of work by kind; seconds are their sum, each divided by its rate (work.h).
@@ -46,19 +49,34 @@ struct Work {
   [[nodiscard]] double flops() const { return linear_flops + attention_flops; }
 };
 
-enum class LayerKind { kTextEmbedding, kTextBlock, kImageEmbedding, kDiffusionBlock, kImageHead };
+enum class LayerKind {
+  kTextEmbedding,
+  kTextBlock,
+  kImageEmbedding,
+  kDiffusionBlock,
+  kImageHead,
+  kTokenEmbedding,
+  kDecoderBlock,
+  kLanguageHead,
+};
+inline constexpr int kNumLayerKinds = static_cast<int>(LayerKind::kLanguageHead) + 1;
 
 /// One layer as every part of the system sees it; the torch builder is keyed by `kind` (model/).
 struct LayerDecl {
   LayerKind kind;
   std::string name;       ///< prefix of its parameters
-  std::string component;  ///< text_encoder, backbone, head
+  std::string component;  ///< text_encoder, backbone, head, language_model
   std::vector<ParamDecl> params;
   std::vector<std::string> reads;   ///< carry entries that it takes
   std::vector<std::string> writes;  ///< carry entries that it replaces or adds
   int64_t width = 0;
   int64_t hidden = 0;  ///< MLP width
   int64_t pixels = 0;  ///< values of one patch
+  // Language models, over all tensor-parallel ranks:
+  int64_t heads = 0;
+  int64_t kv_heads = 0;
+  int64_t head_size = 0;
+  int64_t vocabulary = 0;
 
   /// Forward work of a micro-batch; backward is twice that for trained layers. 1 MAC = 2 FLOPs, full
   /// attention counted.

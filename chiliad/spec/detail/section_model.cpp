@@ -3,31 +3,84 @@
 namespace chiliad::spec::detail {
 namespace {
 
+using O = ModelOptions;
+using enum OnResume;
+
 template <auto Member>
 constexpr Access at = kAccess<&RunFile::model, Member>;
+
+std::vector<Option> shared_options() {
+  return {
+      {"family", at<&O::family>, ChoiceRule{{"pixel_dit", "llama", "qwen2"}}, kFixed,
+       "pixel_dit: a diffusion transformer on pixels; llama, qwen2: causal language models. Options of "
+       "another family keep their defaults"},
+      {"width", at<&O::width>, WholeRule{8, 65536}, kFixed,
+       "width of the residual stream; divisible by heads unless head_size is given"},
+      {"depth", at<&O::depth>, WholeRule{1, 1024}, kFixed, "transformer blocks"},
+      {"heads", at<&O::heads>, WholeRule{1, 1024}, kFixed, "attention heads; their size is even"},
+  };
+}
+
+std::vector<Option> pixel_dit_options() {
+  return {
+      {"patch", at<&O::patch>, WholeRule{1, 256}, kFixed, "pixel_dit: pixels a side of a patch"},
+      {"mlp_ratio", at<&O::mlp_ratio>, WholeRule{1, 64}, kFixed,
+       "pixel_dit: width of the MLP as a multiple of width"},
+      {"text_layers", at<&O::text_layers>, WholeRule{0, 256}, kFixed,
+       "pixel_dit: encoder layers over the caption's tokens"},
+      {"text_max_tokens", at<&O::text_max_tokens>, WholeRule{1, 65536}, kFixed,
+       "pixel_dit: captions are cut here, never inside a UTF-8 character"},
+  };
+}
+
+std::vector<Option> language_options() {
+  return {
+      {"kv_heads", at<&O::kv_heads>, WholeRule{0, 1024}, kFixed,
+       "language models: heads of keys and values, a divisor of heads; 0: as many as heads"},
+      {"head_size", at<&O::head_size>, WholeRule{0, 65536}, kFixed, "language models; 0: width / heads"},
+      {"mlp_width", at<&O::mlp_width>, WholeRule{0, 1'000'000}, kFixed,
+       "language models: width of the MLP; needed"},
+      {"vocabulary", at<&O::vocabulary>, WholeRule{0, 100'000'000}, kFixed,
+       "language models: rows of the embedding, padding included; needed"},
+      {"norm_eps", at<&O::norm_eps>, NumberRule{0.0, 0.1, true, false}, kFixed,
+       "language models: added to the mean square in the norms"},
+      {"tied", at<&O::tied>, BoolRule{}, kFixed, "language models: the head uses the embedding's table"},
+      {"attention_bias", at<&O::attention_bias>, BoolRule{}, kFixed,
+       "llama: biases of q, k, v and o (qwen2 always has those of q, k and v alone)"},
+      {"mlp_bias", at<&O::mlp_bias>, BoolRule{}, kFixed, "llama: biases of the MLP"},
+  };
+}
+
+std::vector<Option> rope_options() {
+  return {
+      {"rope_theta", at<&O::rope_theta>, NumberRule{1.0, 1e12, true, false}, kFixed,
+       "language models: base of the rotary frequencies"},
+      {"rope_scaling", at<&O::rope_scaling>, ChoiceRule{{"none", "linear", "llama3", "yarn"}}, kFixed,
+       "language models: how frequencies are stretched to a longer context"},
+      {"rope_factor", at<&O::rope_factor>, NumberRule{1.0, 1e6}, kFixed,
+       "rope_scaling linear, llama3, yarn: times longer"},
+      {"rope_original_context", at<&O::rope_original_context>, WholeRule{0, 1'000'000'000}, kFixed,
+       "rope_scaling llama3, yarn: positions before the scaling; needed there"},
+      {"rope_low_frequency", at<&O::rope_low_frequency>, NumberRule{0.0, 1e6, true, false}, kFixed,
+       "rope_scaling llama3: turns within the original context below which a frequency is scaled"},
+      {"rope_high_frequency", at<&O::rope_high_frequency>, NumberRule{0.0, 1e6, true, false}, kFixed,
+       "rope_scaling llama3: turns above which it is kept"},
+      {"rope_beta_fast", at<&O::rope_beta_fast>, NumberRule{0.0, 1e6, true, false}, kFixed,
+       "rope_scaling yarn: turns above which a frequency is kept"},
+      {"rope_beta_slow", at<&O::rope_beta_slow>, NumberRule{0.0, 1e6, true, false}, kFixed,
+       "rope_scaling yarn: turns below which it is scaled"},
+      {"rope_attention_factor", at<&O::rope_attention_factor>, NumberRule{0.0, 1e3}, kFixed,
+       "rope_scaling yarn: multiplies cosines and sines; 0: 0.1 ln(rope_factor) + 1"},
+  };
+}
 
 }  // namespace
 
 Section model_section() {
-  using O = ModelOptions;
-  using enum OnResume;
-  return {"model",
-          "The network.",
-          {
-              {"family", at<&O::family>, ChoiceRule{{"pixel_dit"}}, kFixed,
-               "pixel_dit: a diffusion transformer on pixels"},
-              {"width", at<&O::width>, WholeRule{8, 65536}, kFixed,
-               "width of the residual stream; divisible by heads, width / heads even"},
-              {"depth", at<&O::depth>, WholeRule{1, 1024}, kFixed, "transformer blocks"},
-              {"heads", at<&O::heads>, WholeRule{1, 1024}, kFixed, "attention heads"},
-              {"patch", at<&O::patch>, WholeRule{1, 256}, kFixed, "pixels a side of a patch"},
-              {"mlp_ratio", at<&O::mlp_ratio>, WholeRule{1, 64}, kFixed,
-               "width of the MLP as a multiple of width"},
-              {"text_layers", at<&O::text_layers>, WholeRule{0, 256}, kFixed,
-               "encoder layers over the caption's tokens"},
-              {"text_max_tokens", at<&O::text_max_tokens>, WholeRule{1, 65536}, kFixed,
-               "captions are cut here, never inside a UTF-8 character"},
-          }};
+  Section section{"model", "The network.", shared_options()};
+  for (auto&& group : {pixel_dit_options(), language_options(), rope_options()})
+    section.options.insert(section.options.end(), group.begin(), group.end());
+  return section;
 }
 
 }  // namespace chiliad::spec::detail

@@ -13,9 +13,18 @@ struct Counted {
   double linear_flops = 0.0;
   double attention_flops = 0.0;
   int num_unknown = 0;  ///< products of kinds that are not counted here
+  int inside = 0;       ///< composite operators that are running: what they call is theirs
 };
 
 thread_local Counted counted;
+
+bool is_composite(const std::string& name) {
+  return name == "aten::linear" || name == "aten::scaled_dot_product_attention";
+}
+
+void leave_call(const at::RecordFunction& call, at::ObserverContext* /*context*/) {
+  if (is_composite(call.name())) --counted.inside;
+}
 
 /// Multiply-adds of every matrix product of `call`, twice. Composite operators call others, which are not
 /// counted again.
@@ -23,6 +32,7 @@ std::unique_ptr<at::ObserverContext> count_call(const at::RecordFunction& call) 
   const std::string name = call.name();
   const auto inputs = call.inputs();
   const auto shape = [&](size_t i) { return inputs[i].toTensor().sizes(); };
+  if (is_composite(name)) ++counted.inside;
   if (name == "aten::linear") {
     const auto weight = shape(1);
     counted.linear_flops += 2.0 * static_cast<double>(inputs[0].toTensor().numel() * weight[0]);
@@ -30,6 +40,8 @@ std::unique_ptr<at::ObserverContext> count_call(const at::RecordFunction& call) 
     const auto q = shape(0);  // [B, heads, N, d]
     counted.attention_flops +=
         4.0 * static_cast<double>(inputs[0].toTensor().numel() * shape(1)[q.size() - 2]);
+  } else if (counted.inside > 0) {
+    return nullptr;
   } else if (name == "aten::matmul" || name == "aten::einsum" || name == "aten::conv2d") {
     ++counted.num_unknown;
   }
@@ -38,8 +50,9 @@ std::unique_ptr<at::ObserverContext> count_call(const at::RecordFunction& call) 
 
 Counted count_forward(const Layer& layer, Carry& carry) {
   counted = {};
-  const auto handle = at::addThreadLocalCallback(
-      at::RecordFunctionCallback(count_call).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
+  const auto handle = at::addThreadLocalCallback(at::RecordFunctionCallback(count_call, leave_call)
+                                                     .needsInputs(true)
+                                                     .scopes({at::RecordScope::FUNCTION}));
   layer.forward(carry);
   at::removeCallback(handle);
   return counted;
@@ -47,30 +60,33 @@ Counted count_forward(const Layer& layer, Carry& carry) {
 
 struct Trial {
   const char* name;
-  int64_t width;
-  int64_t heads;
-  int64_t patch;
+  spec::ModelOptions options;
   test::TrialShape shape;
 };
 
-class LayerFlops : public testing::TestWithParam<Trial> {
- protected:
-  spec::ModelOptions options() const {
-    spec::ModelOptions options = test::tiny_model();
-    options.width = GetParam().width;
-    options.heads = GetParam().heads;
-    options.patch = GetParam().patch;
-    return options;
-  }
-};
+class LayerFlops : public testing::TestWithParam<Trial> {};
+
+spec::ModelOptions image_model(int64_t width, int64_t heads, int64_t patch) {
+  spec::ModelOptions options = test::tiny_model();
+  options.width = width;
+  options.heads = heads;
+  options.patch = patch;
+  return options;
+}
+
+test::TrialShape documents(std::vector<int64_t> lengths) {
+  test::TrialShape shape;
+  shape.documents = std::move(lengths);
+  return shape;
+}
 
 TEST_P(LayerFlops, DeclaredFlopsAreTheCountedOnes) {
   const at::NoGradGuard no_grad;
+  const auto& options = GetParam().options;
   const auto& shape = GetParam().shape;
-  Carry carry = test::make_trial_input(options(), shape, at::kFloat);
-  for (const auto& layer : test::make_random_model(options(), at::kFloat)) {
-    const spec::Work declared =
-        layer->decl().forward({shape.items, shape.rows * shape.columns, shape.text_tokens});
+  Carry carry = test::make_trial_input(options, shape, at::kFloat);
+  for (const auto& layer : test::make_random_model(options, at::kFloat)) {
+    const spec::Work declared = layer->decl().forward(test::batch_shape(options, shape));
     const Counted found = count_forward(*layer, carry);
     EXPECT_DOUBLE_EQ(found.linear_flops, declared.linear_flops) << layer->decl().name;
     EXPECT_DOUBLE_EQ(found.attention_flops, declared.attention_flops) << layer->decl().name;
@@ -78,11 +94,15 @@ TEST_P(LayerFlops, DeclaredFlopsAreTheCountedOnes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, LayerFlops,
-                         testing::Values(Trial{"tiny", 16, 2, 2, {2, 2, 3, 5}},
-                                         Trial{"wide", 48, 4, 4, {3, 4, 4, 7}},
-                                         Trial{"oneItem", 32, 2, 8, {1, 1, 6, 1}}),
-                         [](const auto& param) { return param.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Sizes, LayerFlops,
+    testing::Values(Trial{"tiny", image_model(16, 2, 2), {2, 2, 3, 5}},
+                    Trial{"wide", image_model(48, 4, 4), {3, 4, 4, 7}},
+                    Trial{"oneItem", image_model(32, 2, 8), {1, 1, 6, 1}},
+                    Trial{"llamaPack", test::tiny_language_model("llama", false), documents({3, 1, 5, 7})},
+                    Trial{"qwenOneDocument", test::tiny_language_model("qwen2", true), documents({11})},
+                    Trial{"oneToken", test::tiny_language_model("llama", true), documents({1})}),
+    [](const auto& param) { return param.param.name; });
 
 }  // namespace
 }  // namespace chiliad::layers

@@ -14,17 +14,27 @@ namespace {
 
 using test::make_random_model;
 using test::make_trial_input;
-using test::tiny_model;
 
-TEST(LayerContract, EveryKindIsTried) {
+class LayerContract : public testing::TestWithParam<spec::ModelOptions> {};
+class SegmentChainContract : public testing::TestWithParam<spec::ModelOptions> {};
+
+std::string name_of(const testing::TestParamInfo<spec::ModelOptions>& info) {
+  return test::model_name(info.param);
+}
+INSTANTIATE_TEST_SUITE_P(Families, LayerContract, testing::ValuesIn(test::tiny_models()), name_of);
+INSTANTIATE_TEST_SUITE_P(Families, SegmentChainContract, testing::ValuesIn(test::tiny_models()), name_of);
+
+TEST(LayerContractTest, EveryKindIsTried) {
   std::set<spec::LayerKind> kinds;
-  for (const auto& layer : make_random_model(tiny_model(), at::kFloat)) kinds.insert(layer->decl().kind);
-  EXPECT_EQ(kinds.size(), static_cast<size_t>(spec::LayerKind::kImageHead) + 1);
+  for (const auto& options : test::tiny_models()) {
+    for (const auto& layer : make_random_model(options, at::kFloat)) kinds.insert(layer->decl().kind);
+  }
+  EXPECT_EQ(kinds.size(), static_cast<size_t>(spec::kNumLayerKinds));
 }
 
-TEST(LayerContract, UsesEveryDeclaredParameter) {
-  Carry carry = make_trial_input(tiny_model(), {}, at::kDouble);
-  for (const auto& layer : make_random_model(tiny_model(), at::kDouble)) {
+TEST_P(LayerContract, UsesEveryDeclaredParameter) {
+  Carry carry = make_trial_input(GetParam(), {}, at::kDouble);
+  for (const auto& layer : make_random_model(GetParam(), at::kDouble)) {
     Carry local = carry;
     layer->forward(local);
     at::Tensor sum = at::zeros({}, at::kDouble);
@@ -37,9 +47,9 @@ TEST(LayerContract, UsesEveryDeclaredParameter) {
   }
 }
 
-TEST(LayerContract, WritesWhatItDeclaresAndNothingElse) {
-  Carry carry = make_trial_input(tiny_model(), {}, at::kFloat);
-  for (const auto& layer : make_random_model(tiny_model(), at::kFloat)) {
+TEST_P(LayerContract, WritesWhatItDeclaresAndNothingElse) {
+  Carry carry = make_trial_input(GetParam(), {}, at::kFloat);
+  for (const auto& layer : make_random_model(GetParam(), at::kFloat)) {
     const Carry before = carry;
     layer->forward(carry);
     std::vector<std::string> written;
@@ -53,15 +63,20 @@ TEST(LayerContract, WritesWhatItDeclaresAndNothingElse) {
   }
 }
 
-TEST(LayerContract, ReadsOnlyDeclaredEntriesOfEarlierLayers) {
-  Carry carry = make_trial_input(tiny_model(), {}, at::kFloat);
+TEST_P(LayerContract, ReadsOnlyDeclaredEntriesOfEarlierLayers) {
+  Carry carry = make_trial_input(GetParam(), {}, at::kFloat);
   const Carry inputs = carry;
-  for (const auto& layer : make_random_model(tiny_model(), at::kFloat)) {
+  for (const auto& layer : make_random_model(GetParam(), at::kFloat)) {
     Carry least = inputs;
     for (const auto& name : layer->decl().reads) least.set(name, carry.get(name));
     EXPECT_NO_THROW(layer->forward(least)) << layer->decl().name;
     layer->forward(carry);
   }
+}
+
+/// Entries that layers write for reports alone.
+bool is_report(const std::string& entry) {
+  return entry == "token_losses";
 }
 
 /// A fixed random functional of the layer's outputs, so that every output counts.
@@ -70,6 +85,7 @@ double functional(const Layer& layer, const Carry& inputs, at::Tensor* graph = n
   layer.forward(local);
   at::Tensor sum = at::zeros({}, at::kDouble);
   for (const auto& name : layer.decl().writes) {
+    if (is_report(name)) continue;
     const at::Tensor& value = local.get(name);
     const at::Tensor weights = at::cos(at::arange(value.numel(), at::kDouble) * 1.7).view(value.sizes());
     sum = sum + (value * weights).sum();
@@ -92,11 +108,11 @@ double difference(const Layer& layer, const Carry& inputs, const at::Tensor& lea
   return (above - below) / (2 * kStep);
 }
 
-TEST(LayerContract, GradientsAreThoseOfFiniteDifferences) {
+TEST_P(LayerContract, GradientsAreThoseOfFiniteDifferences) {
   constexpr int kProbes = 3;
-  Carry carry = make_trial_input(tiny_model(), {}, at::kDouble);
+  Carry carry = make_trial_input(GetParam(), {}, at::kDouble);
   Rng rng({5});
-  for (const auto& layer : make_random_model(tiny_model(), at::kDouble)) {
+  for (const auto& layer : make_random_model(GetParam(), at::kDouble)) {
     Carry inputs = carry;
     std::vector<std::pair<std::string, at::Tensor>> leaves;
     for (const auto& name : layer->decl().reads) {
@@ -121,24 +137,30 @@ TEST(LayerContract, GradientsAreThoseOfFiniteDifferences) {
   }
 }
 
-at::Tensor loss_of(const at::Tensor& prediction) {
-  return (prediction - 0.3).square().mean();
+/// What a training step makes a loss of.
+std::string output_of(const spec::ModelOptions& options) {
+  return spec::is_language_model(options) ? "loss" : "prediction";
 }
 
-TEST(SegmentChainContract, GradientsAreThoseOfOneGraph) {
-  const auto whole = make_random_model(tiny_model(), at::kDouble);
-  Carry carry = make_trial_input(tiny_model(), {}, at::kDouble);
-  for (const auto& layer : whole) layer->forward(carry);
-  torch::autograd::backward({loss_of(carry.get("prediction"))}, {});
+at::Tensor loss_of(const at::Tensor& output) {
+  return (output - 0.3).square().mean();
+}
 
-  const auto cut = make_random_model(tiny_model(), at::kDouble);
-  carry = make_trial_input(tiny_model(), {}, at::kDouble);
+TEST_P(SegmentChainContract, GradientsAreThoseOfOneGraph) {
+  const std::string output = output_of(GetParam());
+  const auto whole = make_random_model(GetParam(), at::kDouble);
+  Carry carry = make_trial_input(GetParam(), {}, at::kDouble);
+  for (const auto& layer : whole) layer->forward(carry);
+  torch::autograd::backward({loss_of(carry.get(output))}, {});
+
+  const auto cut = make_random_model(GetParam(), at::kDouble);
+  carry = make_trial_input(GetParam(), {}, at::kDouble);
   std::vector<parallel::Segment> segments;
   for (const auto& layer : cut) segments.push_back(parallel::run_forward(*layer, carry));
-  at::Tensor prediction = carry.get("prediction").detach().set_requires_grad(true);
-  torch::autograd::backward({loss_of(prediction)}, {});
+  at::Tensor made = carry.get(output).detach().set_requires_grad(true);
+  torch::autograd::backward({loss_of(made)}, {});
   Carry gradients;
-  gradients.set("prediction", prediction.grad());
+  gradients.set(output, made.grad());
   for (; !segments.empty(); segments.pop_back())
     parallel::run_backward(std::move(segments.back()), gradients);
 

@@ -2,9 +2,12 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "chiliad/base/hash.h"
 #include "chiliad/base/rng.h"
 #include "chiliad/model/build_model.h"
+#include "chiliad/model/language_model.h"
 
 namespace chiliad::test {
 namespace {
@@ -14,6 +17,35 @@ at::Tensor random_tensor(const std::vector<int64_t>& sizes, uint64_t key, at::Sc
   Rng rng({key, 77});
   rng.fill_normal({tensor.mutable_data_ptr<float>(), static_cast<size_t>(tensor.numel())});
   return tensor.to(type);
+}
+
+layers::Carry image_input(const spec::ModelOptions& options, const TrialShape& shape) {
+  const at::Tensor patches = random_tensor(
+      {shape.items, shape.rows * shape.columns, 3 * options.patch * options.patch}, 1, at::kFloat);
+  const at::Tensor time = at::linspace(0.1, 0.9, shape.items, at::kFloat);
+  at::Tensor tokens = at::zeros({shape.items, shape.text_tokens}, at::kLong);
+  auto* data = tokens.mutable_data_ptr<int64_t>();
+  Rng rng({2});
+  for (int64_t item = 0; item < shape.items; ++item) {
+    const int64_t length = std::max<int64_t>(1, shape.text_tokens - item);
+    for (int64_t i = 0; i < length; ++i)
+      data[item * shape.text_tokens + i] = static_cast<int64_t>(2 + rng.below(256));
+  }
+  return model::make_input(options, patches, time, tokens, shape.rows, shape.columns);
+}
+
+layers::Carry language_input(const spec::ModelOptions& options, const TrialShape& shape) {
+  std::vector<int64_t> ends{0};
+  for (const int64_t length : shape.documents) ends.push_back(ends.back() + length);
+  const int64_t num_tokens = ends.back();
+  model::TextBatch batch;
+  batch.cu_seqlens = at::empty({static_cast<int64_t>(ends.size())}, at::kLong);
+  std::copy(ends.begin(), ends.end(), batch.cu_seqlens.mutable_data_ptr<int64_t>());
+  batch.tokens = (at::arange(num_tokens, at::kLong) * 7 + 3) % options.vocabulary;
+  batch.targets = (at::arange(num_tokens, at::kLong) * 5 + 1) % options.vocabulary;
+  if (num_tokens > 1) batch.targets.narrow(0, 1, 1).fill_(-100);
+  batch.token_weights = at::linspace(0.5, 1.5, num_tokens, at::kFloat);
+  return model::make_text_input(options, batch);
 }
 
 }  // namespace
@@ -34,23 +66,24 @@ std::vector<std::unique_ptr<layers::Layer>> make_random_model(const spec::ModelO
 
 layers::Carry make_trial_input(const spec::ModelOptions& options, const TrialShape& shape,
                                at::ScalarType type) {
-  const at::Tensor patches = random_tensor(
-      {shape.items, shape.rows * shape.columns, 3 * options.patch * options.patch}, 1, at::kFloat);
-  const at::Tensor time = at::linspace(0.1, 0.9, shape.items, at::kFloat);
-  at::Tensor tokens = at::zeros({shape.items, shape.text_tokens}, at::kLong);
-  auto* data = tokens.mutable_data_ptr<int64_t>();
-  Rng rng({2});
-  for (int64_t item = 0; item < shape.items; ++item) {
-    const int64_t length = std::max<int64_t>(1, shape.text_tokens - item);
-    for (int64_t i = 0; i < length; ++i)
-      data[item * shape.text_tokens + i] = static_cast<int64_t>(2 + rng.below(256));
-  }
-  const layers::Carry made = model::make_input(options, patches, time, tokens, shape.rows, shape.columns);
+  const layers::Carry made =
+      spec::is_language_model(options) ? language_input(options, shape) : image_input(options, shape);
   layers::Carry carry;
   for (const auto& [name, tensor] : made.entries()) {
     carry.set(name, tensor.is_floating_point() ? tensor.to(type) : tensor);
   }
   return carry;
+}
+
+spec::BatchShape batch_shape(const spec::ModelOptions& options, const TrialShape& shape) {
+  if (!spec::is_language_model(options))
+    return {shape.items, shape.rows * shape.columns, shape.text_tokens, 0.0};
+  spec::BatchShape batch{1, 0, 0, 0.0};
+  for (const int64_t length : shape.documents) {
+    batch.text_tokens += length;
+    batch.attention_pairs += static_cast<double>(length * length);
+  }
+  return batch;
 }
 
 spec::ModelOptions tiny_model() {
@@ -62,6 +95,29 @@ spec::ModelOptions tiny_model() {
   options.mlp_ratio = 2;
   options.text_layers = 2;
   return options;
+}
+
+spec::ModelOptions tiny_language_model(const std::string& family, bool tied) {
+  spec::ModelOptions options;
+  options.family = family;
+  options.width = 12;
+  options.depth = 2;
+  options.heads = 4;
+  options.kv_heads = 2;
+  options.head_size = 6;
+  options.mlp_width = 20;
+  options.vocabulary = 32;
+  options.tied = tied;
+  options.mlp_bias = options.attention_bias = family == "llama";
+  return options;
+}
+
+std::vector<spec::ModelOptions> tiny_models() {
+  return {tiny_model(), tiny_language_model("llama", false), tiny_language_model("qwen2", true)};
+}
+
+std::string model_name(const spec::ModelOptions& options) {
+  return options.family == "pixel_dit" ? "pixelDit" : options.family + (options.tied ? "Tied" : "");
 }
 
 }  // namespace chiliad::test

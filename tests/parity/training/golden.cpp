@@ -47,8 +47,9 @@ GoldenCase read_golden(const std::string& folder) {
   golden.options = std::make_shared<nlohmann::json>();
   golden.folder = folder;
   if (fs::exists(path / "inputs.safetensors")) golden.inputs = read_tensors(path / "inputs.safetensors");
+  if (fs::exists(path / "model.safetensors")) golden.weights = read_tensors(path / "model.safetensors");
   golden.expected = read_tensors(path / "expected.safetensors");
-  for (const char* name : {"options.json", "scheduler_config.json"}) {
+  for (const char* name : {"options.json", "scheduler_config.json", "config.json"}) {
     std::ifstream file(path / name);
     if (file) *golden.options = nlohmann::json::parse(file);
   }

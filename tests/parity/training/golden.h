@@ -15,8 +15,10 @@ struct GoldenCase {
   std::string folder;
   std::map<std::string, at::Tensor> inputs;  ///< empty where the folder has none
   std::map<std::string, at::Tensor> expected;
-  std::shared_ptr<nlohmann::json> options;  ///< shared by copies of the case; options.json or
-                                            ///< scheduler_config.json; null where the folder has none
+  std::map<std::string, at::Tensor> weights;  ///< empty where the folder has no model
+  std::shared_ptr<nlohmann::json>
+      options;  ///< shared by copies of the case; options.json,
+                ///< scheduler_config.json or config.json; null where the folder has none
 
   /// How many entries `<prefix>0`, `<prefix>1`, ... `expected` has.
   [[nodiscard]] int64_t count(const std::string& prefix) const;

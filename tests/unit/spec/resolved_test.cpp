@@ -20,23 +20,32 @@ RunFile with(const std::vector<std::string>& overrides) {
   return parse_run_file("version: 1\n", "run.yaml", "run", all);
 }
 
-/// What else must change for a key to have another value.
-void add_companions(const std::string& key, std::vector<std::string>& overrides) {
-  if (key == "parallel.dp_shard" || key == "parallel.tp") overrides.emplace_back("parallel.nproc=9");
-}
-
 RunFile read_back(const RunFile& file) {
   return parse_run_file(to_yaml(file), "resolved", "other", {});
 }
 
 // A value for each option that differs from its default and breaks no rule that joins options.
 std::string other_value(const std::string& key, const detail::Option& option) {
-  const std::vector<std::pair<std::string, std::string>> special{
-      {"model.width", "264"},         {"model.heads", "8"},           {"model.patch", "4"},
-      {"data.resolution", "40"},      {"data.bucket_step", "16"},     {"data.bucket_min", "24"},
-      {"data.bucket_max", "72"},      {"data.background", "#00ff00"}, {"data.languages", "[no, \"pt-BR\"]"},
-      {"data.index", "a b/\"c\\d\""}, {"run.name", "null"},           {"run.dir", "../x y"},
-      {"optimizer.frozen", "[head]"}};
+  const std::vector<std::pair<std::string, std::string>> special{{"model.width", "264"},
+                                                                 {"model.heads", "8"},
+                                                                 {"model.patch", "4"},
+                                                                 {"data.resolution", "40"},
+                                                                 {"data.bucket_step", "16"},
+                                                                 {"data.bucket_min", "24"},
+                                                                 {"data.bucket_max", "72"},
+                                                                 {"data.background", "#00ff00"},
+                                                                 {"data.languages", "[no, \"pt-BR\"]"},
+                                                                 {"data.index", "a b/\"c\\d\""},
+                                                                 {"run.name", "null"},
+                                                                 {"run.dir", "../x y"},
+                                                                 {"optimizer.frozen", "[head]"},
+                                                                 {"parallel.dp_shard", "3"},
+                                                                 {"parallel.tp", "2"},
+                                                                 {"model.kv_heads", "2"},
+                                                                 {"model.head_size", "10"},
+                                                                 {"model.norm_eps", "1e-6"},
+                                                                 {"model.rope_beta_fast", "16"},
+                                                                 {"model.rope_high_frequency", "8"}};
   for (const auto& [name, value] : special) {
     if (name == key) return value;
   }
@@ -52,6 +61,29 @@ std::string other_value(const std::string& key, const detail::Option& option) {
   return "9";
 }
 
+// What else a file must say so that the option may be set: some belong to a family or a rope scaling.
+std::vector<std::string> ground_of(const std::string& key) {
+  if (key == "parallel.dp_shard" || key == "parallel.tp") return {"parallel.nproc=6"};
+  const auto one_of = [&](const std::vector<std::string>& names) {
+    return std::any_of(names.begin(), names.end(), [&](const auto& name) { return "model." + name == key; });
+  };
+  std::vector<std::string> ground{"model.mlp_width=64", "model.vocabulary=96",
+                                  "model.rope_original_context=16", "model.family=llama"};
+  if (one_of({"rope_low_frequency", "rope_high_frequency"})) {
+    ground.emplace_back("model.rope_scaling=llama3");
+  } else if (one_of({"rope_factor", "rope_original_context", "rope_beta_fast", "rope_beta_slow",
+                     "rope_attention_factor"})) {
+    ground.emplace_back("model.rope_scaling=yarn");
+  } else if (one_of({"family", "kv_heads", "head_size", "mlp_width", "vocabulary", "rope_theta", "norm_eps",
+                     "tied", "attention_bias", "mlp_bias"})) {
+    ground.erase(ground.begin() + 2);
+  } else if (key != "model.rope_scaling") {
+    return {};
+  }
+  std::erase_if(ground, [&](const auto& change) { return change.rfind(key + "=", 0) == 0; });
+  return ground;
+}
+
 bool has_another_value(const detail::Option& option) {
   const auto* rule = std::get_if<detail::ChoiceRule>(&option.rule);
   return rule == nullptr || rule->choices.size() > 1;
@@ -62,8 +94,8 @@ TEST(ResolvedTest, EveryOptionSurvivesTheWayToYamlAndBack) {
     for (const auto& option : section.options) {
       if (!has_another_value(option)) continue;
       const std::string key = section.name + "." + option.name;
-      std::vector<std::string> overrides{key + "=" + other_value(key, option)};
-      add_companions(key, overrides);
+      std::vector<std::string> overrides = ground_of(key);
+      overrides.push_back(key + "=" + other_value(key, option));
       if (key != "data.index") overrides.emplace_back("data.index=birds");
       const RunFile file = parse_run_file("version: 1\n", "run.yaml", "run", overrides);
       EXPECT_TRUE(compare(file, read_back(file)).empty()) << key << "\n" << to_yaml(file);
@@ -134,7 +166,9 @@ TEST(ContentDigestTest, ChangesWithContentOnly) {
     for (const auto& option : section.options) {
       const std::string key = section.name + "." + option.name;
       if (!has_another_value(option) || key == "data.index") continue;
-      const bool changed = content_digest(with({key + "=" + other_value(key, option)})) != usual;
+      std::vector<std::string> overrides = ground_of(key);  // no content itself
+      overrides.push_back(key + "=" + other_value(key, option));
+      const bool changed = content_digest(with(overrides)) != usual;
       const bool is_content =
           (section.name == "data" && option.on_resume != detail::OnResume::kFree) || key == "run.seed";
       EXPECT_EQ(changed, is_content) << key;

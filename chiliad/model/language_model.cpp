@@ -1,0 +1,160 @@
+#include "chiliad/model/language_model.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "chiliad/base/error.h"
+#include "chiliad/layers/vocabulary.h"
+#include "chiliad/ops/rms_norm.h"
+#include "chiliad/ops/rotary.h"
+#include "chiliad/ops/swiglu.h"
+#include "chiliad/ops/varlen_attention.h"
+
+namespace chiliad::model {
+namespace {
+
+using layers::Carry;
+using layers::Layer;
+using layers::TensorParallel;
+
+/// Logits that exist at once in the loss.
+constexpr int64_t kMostLogits = int64_t{1} << 24;
+
+class TokenEmbedding final : public Layer {
+ public:
+  using Layer::Layer;
+
+  void forward(Carry& carry) const override {
+    const at::Tensor& table = param("weight");
+    carry.set("hidden", layers::vocabulary_embedding(ranks(), table, carry.get("tokens")));
+    if (decl().writes.size() > 1) carry.set("embedding_weight", table);
+  }
+};
+
+class DecoderBlock final : public Layer {
+ public:
+  DecoderBlock(const spec::LayerDecl& decl, double norm_eps, TensorParallel ranks)
+      : Layer(decl, ranks), norm_eps_(norm_eps) {}
+
+  void forward(Carry& carry) const override {
+    at::Tensor x = carry.get("hidden");  // [1, T_rank, D]
+    x = x + attention(normed(x, "input_layernorm.weight", carry), carry);
+    const at::Tensor y = normed(x, "post_attention_layernorm.weight", carry);  // [1, T, D]
+    const at::Tensor inner = ops::swiglu(linear("mlp.gate_proj", y), linear("mlp.up_proj", y));
+    carry.set("hidden", x + linear_scatter("mlp.down_proj", inner));
+  }
+
+ private:
+  /// All rows of the norm of this rank's rows.
+  [[nodiscard]] at::Tensor normed(const at::Tensor& x, const std::string& weight, const Carry& carry) const {
+    const at::Tensor own = ops::rms_norm(x, param(weight), norm_eps_);
+    return layers::gather_rows(ranks(), own, carry.get("tokens").size(0));
+  }
+
+  [[nodiscard]] at::Tensor attention(const at::Tensor& x, const Carry& carry) const {
+    const at::Tensor q = ops::rotate(heads("q_proj", x), carry.get("rope_cos"), carry.get("rope_sin"));
+    const at::Tensor k = ops::rotate(heads("k_proj", x), carry.get("rope_cos"), carry.get("rope_sin"));
+    const at::Tensor mixed = ops::varlen_attention(q, k, heads("v_proj", x), carry.get("cu_seqlens"));
+    return linear_scatter("self_attn.o_proj", mixed.view({1, mixed.size(0), -1}));
+  }
+
+  /// returns: [T, heads of this rank, head size]
+  [[nodiscard]] at::Tensor heads(const std::string& name, const at::Tensor& x) const {
+    return linear("self_attn." + name, x).view({x.size(1), -1, decl().head_size});
+  }
+
+  double norm_eps_;
+};
+
+class LanguageHead final : public Layer {
+ public:
+  LanguageHead(const spec::LayerDecl& decl, double norm_eps, TensorParallel ranks)
+      : Layer(decl, ranks), norm_eps_(norm_eps) {}
+
+  void forward(Carry& carry) const override {
+    const at::Tensor own = ops::rms_norm(carry.get("hidden"), params()[0], norm_eps_);
+    const at::Tensor hidden =
+        layers::gather_rows(ranks(), own, carry.get("tokens").size(0)).squeeze(0);  // [T, D]
+    const at::Tensor& table = params().size() > 1 ? params()[1] : carry.get("embedding_weight");
+    if (!carry.has("targets")) {
+      carry.set("logits", at::linear(hidden, table));  // [T, V_rank]
+      return;
+    }
+    const int64_t chunk = std::clamp<int64_t>(kMostLogits / table.size(0), 16, 4096);
+    const auto losses = layers::vocabulary_loss(ranks(), hidden, table, carry.get("targets"),
+                                                carry.get("token_weights"), chunk);
+    carry.set("loss", losses.loss);
+    carry.set("token_losses", losses.tokens);
+  }
+
+ private:
+  double norm_eps_;
+};
+
+ops::RotaryScaling rotary_scaling(const std::string& name) {
+  if (name == "none") return ops::RotaryScaling::kNone;
+  if (name == "linear") return ops::RotaryScaling::kLinear;
+  if (name == "llama3") return ops::RotaryScaling::kLlama3;
+  if (name == "yarn") return ops::RotaryScaling::kYarn;
+  throw InvalidInput("model.rope_scaling",
+                     fmt::format("expected none, linear, llama3 or yarn, got '{}'. Choose one", name));
+}
+
+ops::RotaryOptions rotary_options(const spec::ModelOptions& options) {
+  return {.head_size = options.head_size == 0 ? options.width / options.heads : options.head_size,
+          .theta = options.rope_theta,
+          .scaling = rotary_scaling(options.rope_scaling),
+          .factor = options.rope_factor,
+          .original_context = options.rope_original_context,
+          .low_frequency = options.rope_low_frequency,
+          .high_frequency = options.rope_high_frequency,
+          .beta_fast = options.rope_beta_fast,
+          .beta_slow = options.rope_beta_slow,
+          .attention_factor = options.rope_attention_factor};
+}
+
+at::Tensor document_positions(const std::vector<int64_t>& lengths, int64_t num_tokens) {
+  at::Tensor positions = at::empty({num_tokens}, at::kLong);
+  auto* next = positions.mutable_data_ptr<int64_t>();
+  for (const int64_t length : lengths) {
+    for (int64_t i = 0; i < length; ++i) *next++ = i;
+  }
+  return positions;
+}
+
+}  // namespace
+
+std::unique_ptr<Layer> make_language_layer(const spec::LayerDecl& decl, const spec::ModelOptions& options,
+                                           TensorParallel ranks) {
+  switch (decl.kind) {
+    case spec::LayerKind::kTokenEmbedding:
+      return std::make_unique<TokenEmbedding>(decl, ranks);
+    case spec::LayerKind::kDecoderBlock:
+      return std::make_unique<DecoderBlock>(decl, options.norm_eps, ranks);
+    case spec::LayerKind::kLanguageHead:
+      return std::make_unique<LanguageHead>(decl, options.norm_eps, ranks);
+    default:
+      throw InternalError(decl.name, "layer kind without a builder in this family");
+  }
+}
+
+Carry make_text_input(const spec::ModelOptions& options, const TextBatch& batch) {
+  const int64_t num_tokens = batch.tokens.size(0);
+  const auto lengths = ops::document_lengths(batch.cu_seqlens, num_tokens);
+  const at::Tensor positions = document_positions(lengths, num_tokens).to(batch.tokens.device());
+  const auto [cos, sin] = ops::rotary_tables(rotary_options(options), positions);
+  Carry carry;
+  carry.set("tokens", batch.tokens);
+  carry.set("positions", positions);
+  carry.set("cu_seqlens", batch.cu_seqlens);
+  carry.set("rope_cos", cos);
+  carry.set("rope_sin", sin);
+  if (batch.targets.defined()) {
+    carry.set("targets", batch.targets);
+    carry.set("token_weights", batch.token_weights);
+  }
+  return carry;
+}
+
+}  // namespace chiliad::model
