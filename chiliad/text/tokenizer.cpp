@@ -122,14 +122,15 @@ class BpeTokenizer final : public Tokenizer {
  private:
   void add(const detail::AddedToken& token) {
     end_of_ids_ = std::max(end_of_ids_, token.id + 1);
-    added_content_.emplace(token.id, token.content);
     added_id_.emplace(token.content, token.id);
     if (token.special) special_.insert(token.id);
     if (!token.normalized) {
+      added_content_.emplace(token.id, token.content);
       raw_.add(token.content, token);
       return;
     }
     const std::string content = detail::normalize(file_.normalizer, token.content);
+    added_content_.emplace(token.id, content);  // decodes to what it stood for, as in the reference
     if (!content.empty()) normalized_.add(content, token);
   }
 

@@ -40,7 +40,7 @@ class Part {
   [[nodiscard]] bool absent() const { return json_ == nullptr || json_->is_null(); }
   /// May be absent.
   [[nodiscard]] Part member(const std::string& name) const {
-    if (!json_->is_object()) expected("an object");
+    if (json_ == nullptr || !json_->is_object()) expected("an object");
     const auto found = json_->find(name);
     return {found == json_->end() ? nullptr : &*found, file_, path_.empty() ? name : path_ + "." + name};
   }
