@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 namespace chiliad::spec::detail {
 namespace {
 
@@ -50,10 +52,36 @@ Found check_buckets(const DataOptions& data, int64_t patch) {
   return std::nullopt;
 }
 
+Found check_documents(const DataOptions& data) {
+  const bool pack = data.mode == "pack";
+  if (pack && data.micro_batch_tokens < data.sequence_length) {
+    return Conflict{"data.micro_batch_tokens",
+                    fmt::format("expected at least data.sequence_length ({}), got {}. Did you mean {}?",
+                                data.sequence_length, data.micro_batch_tokens, data.sequence_length)};
+  }
+  for (const auto& [key, value] :
+       {std::pair("data.tokenizer", data.tokenizer), {"data.end_token", data.end_token}}) {
+    if (pack || value.empty()) continue;
+    return Conflict{key,
+                    fmt::format("expected nothing where data.mode is bucket (its captions are bytes), got "
+                                "'{}'. Set data.mode to pack, or leave it out",
+                                value)};
+  }
+  if (pack && data.tokenizer.empty() && !data.end_token.empty()) {
+    return Conflict{"data.end_token",
+                    fmt::format("expected nothing for bytes, which have their own, got '{}'. Set "
+                                "data.tokenizer, or leave it out",
+                                data.end_token)};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Found find_conflict(const RunFile& file) {
   if (auto conflict = check_model(file.model)) return conflict;
+  if (auto conflict = check_documents(file.data)) return conflict;
+  if (file.data.mode == "pack") return std::nullopt;
   return check_buckets(file.data, file.model.patch);
 }
 
