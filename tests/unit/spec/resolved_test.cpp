@@ -45,6 +45,19 @@ std::string other_value(const std::string& key, const detail::Option& option) {
   return "9";
 }
 
+// What rules that join options demand beside the value.
+std::vector<std::string> context_of(const std::string& key) {
+  if (key == "data.tokenizer") return {"data.mode=pack"};
+  if (key == "data.end_token") return {"data.mode=pack", "data.tokenizer=t.json"};
+  return {};
+}
+
+std::vector<std::string> with_other_value(const std::string& key, const detail::Option& option) {
+  std::vector<std::string> overrides = context_of(key);
+  overrides.push_back(key + "=" + other_value(key, option));
+  return overrides;
+}
+
 bool has_another_value(const detail::Option& option) {
   const auto* rule = std::get_if<detail::ChoiceRule>(&option.rule);
   return rule == nullptr || rule->choices.size() > 1;
@@ -55,7 +68,7 @@ TEST(ResolvedTest, EveryOptionSurvivesTheWayToYamlAndBack) {
     for (const auto& option : section.options) {
       if (!has_another_value(option)) continue;
       const std::string key = section.name + "." + option.name;
-      std::vector<std::string> overrides{key + "=" + other_value(key, option)};
+      std::vector<std::string> overrides = with_other_value(key, option);
       if (key != "data.index") overrides.emplace_back("data.index=birds");
       const RunFile file = parse_run_file("version: 1\n", "run.yaml", "run", overrides);
       EXPECT_TRUE(compare(file, read_back(file)).empty()) << key << "\n" << to_yaml(file);
@@ -120,12 +133,12 @@ TEST(ResolvedTest, ModelObjectiveAndContentAreFixed) {
 }
 
 TEST(ContentDigestTest, ChangesWithContentOnly) {
-  const Digest usual = content_digest(with({}));
   for (const auto& section : detail::sections()) {
     for (const auto& option : section.options) {
       const std::string key = section.name + "." + option.name;
       if (!has_another_value(option) || key == "data.index") continue;
-      const bool changed = content_digest(with({key + "=" + other_value(key, option)})) != usual;
+      const Digest usual = content_digest(with(context_of(key)));
+      const bool changed = content_digest(with(with_other_value(key, option))) != usual;
       const bool is_content =
           (section.name == "data" && option.on_resume != detail::OnResume::kFree) || key == "run.seed";
       EXPECT_EQ(changed, is_content) << key;
