@@ -22,3 +22,8 @@ target_include_directories(chiliad_spng SYSTEM INTERFACE "${CHILIAD_SPNG_INCLUDE
 
 add_library(chiliad_json INTERFACE)
 target_link_libraries(chiliad_json INTERFACE nlohmann_json::nlohmann_json)
+
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(ICU REQUIRED IMPORTED_TARGET icu-uc)
+add_library(chiliad_unicode INTERFACE)
+target_link_libraries(chiliad_unicode INTERFACE PkgConfig::PCRE2 PkgConfig::ICU)

@@ -67,13 +67,16 @@ void add_data_index(CLI::App& parent, Action& action) {
   auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
   auto* verb =
       parent.add_subcommand("index", "Makes the index of a data set where it lies; nothing is written there");
-  verb->add_option("PATH", arguments->source, "Folder of tars or of pictures with captions, or one tar")
+  verb->add_option(
+          "PATH", arguments->source,
+          "Folder of tars, of pictures with captions, of *.jsonl or *.txt documents; or one tar or .jsonl")
       ->required();
   verb->add_option("--out", arguments->out,
                    "Folder of the index; the same command again goes on after a crash")
       ->required();
-  verb->add_option("--layout", arguments->options.layout, "auto, tuxpaint, image_text or webdataset")
-      ->check(CLI::IsMember({"auto", "tuxpaint", "image_text", "webdataset"}))
+  verb->add_option("--layout", arguments->options.layout,
+                   "auto, tuxpaint, image_text, webdataset, jsonl or text")
+      ->check(CLI::IsMember({"auto", "tuxpaint", "image_text", "webdataset", "jsonl", "text"}))
       ->capture_default_str();
   verb->add_option("--threads", arguments->options.threads, "Threads that read and hash")
       ->check(CLI::Range(1, 256))

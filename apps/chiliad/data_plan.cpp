@@ -17,11 +17,12 @@ struct Arguments {
 
 int run(const Arguments& arguments) {
   const auto file = read_run(arguments.run);
-  const auto index = open_index(file, arguments.run.quiet);
-  const stepplan::Plan plan(index, file.data, file.run.seed, token_counts(index, file.model.text_max_tokens));
+  const auto encoder = open_encoder(file);
+  const auto index = open_index(file, encoder.get(), arguments.run.quiet);
+  const auto plan = open_plan(file, index, encoder.get());
   const int num_ranks = arguments.num_ranks > 0 ? arguments.num_ranks : static_cast<int>(file.parallel.dp());
-  const auto report =
-      stepplan::make_report(plan, stepplan::Journal(), arguments.epoch, pack_options(file, num_ranks));
+  const auto report = stepplan::make_report(plan, stepplan::Journal(), arguments.epoch,
+                                            pack_options(file, encoder.get(), num_ranks));
   fmt::print("{}\n", arguments.run.json ? report.to_json() : report.to_table());
   return 0;
 }

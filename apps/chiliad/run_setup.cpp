@@ -26,36 +26,58 @@ spec::RunFile read_run(const RunArguments& arguments) {
   return file;
 }
 
-index::Index open_index(const spec::RunFile& file, bool quiet) {
+std::shared_ptr<const text::DocumentEncoder> open_encoder(const spec::RunFile& file) {
+  if (file.data.mode != "pack") return nullptr;
+  return text::DocumentEncoder::open(file.data.tokenizer, file.data.end_token);
+}
+
+index::Index open_index(const spec::RunFile& file, const text::DocumentEncoder* encoder, bool quiet) {
   auto index = index::Index::open(file.data.index);
   const SystemClock clock;
   observe::TerminalProgress progress(std::cerr, observe::progress_style(quiet, STDERR_FILENO), clock,
                                      {.label = "counting tokens", .bytes = true});
   bool shown = false;
-  dataset::build_token_columns(index, file.model.text_max_tokens, [&](int64_t done, int64_t total) {
+  const auto show = [&](int64_t done, int64_t total) {
     shown = true;
     progress.update(done, total, "");
-  });
+  };
+  if (encoder != nullptr) {
+    dataset::build_document_columns(index, *encoder, show);
+  } else {
+    dataset::build_token_columns(index, file.model.text_max_tokens, show);
+  }
   if (shown) progress.finish();
   return index;
 }
 
-stepplan::TokenCount token_counts(const index::Index& index, int64_t max_tokens) {
-  const auto tokenizer = text::ByteTokenizer(max_tokens).digest();
-  // Shared by the copies of the returned function, as std::function demands.
+stepplan::Plan open_plan(const spec::RunFile& file, const index::Index& index,
+                         const text::DocumentEncoder* encoder) {
+  const Digest tokenizer =
+      encoder != nullptr ? encoder->digest() : text::ByteTokenizer(file.model.text_max_tokens).digest();
+  // Shared by the copies of the function below, as std::function demands.
   auto columns = std::make_shared<std::vector<index::TokenColumn>>();
   for (const auto& shard : index.shards()) {
     const auto path = index::token_column_path(index.folder(), shard.content, tokenizer);
     columns->push_back(index::read_token_column(path, shard.captions.size()));
   }
-  return [columns](uint32_t shard, uint32_t caption) { return (*columns)[shard].caption_tokens[caption]; };
+  const auto count = [columns](uint32_t shard, uint32_t caption) {
+    return (*columns)[shard].caption_tokens[caption];
+  };
+  return {index, file.data, file.run.seed, count, tokenizer};
 }
 
-stepplan::PackOptions pack_options(const spec::RunFile& file, int num_ranks) {
+stepplan::PackOptions pack_options(const spec::RunFile& file, const text::DocumentEncoder* encoder,
+                                   int num_ranks) {
   stepplan::PackOptions options;
   options.num_ranks = num_ranks;
   options.max_items = file.data.micro_batch_items;
-  options.work = stepplan::make_work_model(file.model, spec::rates_of(file.parallel));
+  if (encoder == nullptr) {
+    options.work = stepplan::make_work_model(file.model, spec::rates_of(file.parallel));
+    return options;
+  }
+  options.max_tokens = file.data.micro_batch_tokens;
+  options.row_work = stepplan::make_row_work(file.model, encoder->tokenizer().vocabulary_size(),
+                                             spec::rates_of(file.parallel));
   return options;
 }
 

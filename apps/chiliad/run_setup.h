@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "chiliad/spec/run_file.h"
 #include "chiliad/stepplan/pack.h"
 #include "chiliad/stepplan/plan.h"
+#include "chiliad/text/document_encoder.h"
 
 namespace chiliad::cli {
 
@@ -23,13 +25,19 @@ struct RunArguments {
 /// The run file with its overrides; the run directory is filled in (runs/<stem>).
 [[nodiscard]] spec::RunFile read_run(const RunArguments& arguments);
 
-/// Opens the run's index and makes the token columns that are missing, with progress on stderr.
-[[nodiscard]] index::Index open_index(const spec::RunFile& file, bool quiet);
+/// The encoder of the run's documents; null in data.mode bucket.
+[[nodiscard]] std::shared_ptr<const text::DocumentEncoder> open_encoder(const spec::RunFile& file);
 
-/// Token counts from the index's columns; `index` outlives it.
-[[nodiscard]] stepplan::TokenCount token_counts(const index::Index& index, int64_t max_tokens);
+/// Opens the run's index and makes the token columns that are missing, with progress on stderr.
+[[nodiscard]] index::Index open_index(const spec::RunFile& file, const text::DocumentEncoder* encoder,
+                                      bool quiet);
+
+/// The run's plan, with the token counts of the index's columns; `index` outlives it.
+[[nodiscard]] stepplan::Plan open_plan(const spec::RunFile& file, const index::Index& index,
+                                       const text::DocumentEncoder* encoder);
 
 /// How the run's layout cuts a step, as the workers cut it.
-[[nodiscard]] stepplan::PackOptions pack_options(const spec::RunFile& file, int num_ranks);
+[[nodiscard]] stepplan::PackOptions pack_options(const spec::RunFile& file,
+                                                 const text::DocumentEncoder* encoder, int num_ranks);
 
 }  // namespace chiliad::cli

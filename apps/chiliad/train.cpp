@@ -56,12 +56,13 @@ double step_flops(const stepplan::Step& step, const stepplan::Plan& plan, const 
   return flops;
 }
 
-int check_run(const Arguments& arguments, const spec::RunFile& file, const index::Index& index) {
-  const stepplan::Plan plan(index, file.data, file.run.seed, token_counts(index, file.model.text_max_tokens));
+int check_run(const Arguments& arguments, const spec::RunFile& file, const index::Index& index,
+              const text::DocumentEncoder* encoder) {
+  const auto plan = open_plan(file, index, encoder);
   const auto& coverage = plan.coverage();
   const auto first = plan.select(0, stepplan::Journal());
-  const auto packed =
-      stepplan::pack(first, plan.buckets(), pack_options(file, static_cast<int>(file.parallel.dp())));
+  const auto packed = stepplan::pack(first, plan.buckets(),
+                                     pack_options(file, encoder, static_cast<int>(file.parallel.dp())));
   const auto table = spec::make_layer_table(file.model);
   const auto memory = planner::state_memory(table, file);
   const double flops = step_flops(first, plan, table, file.model.patch);
@@ -136,8 +137,9 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
 int run(const Arguments& arguments) {
   const SystemClock clock;
   const auto file = read_run(arguments.run);
-  const auto index = open_index(file, arguments.run.quiet);
-  if (arguments.check) return check_run(arguments, file, index);
+  const auto encoder = open_encoder(file);
+  const auto index = open_index(file, encoder.get(), arguments.run.quiet);
+  if (arguments.check) return check_run(arguments, file, index, encoder.get());
   supervise::JobOptions options;
   options.worker = supervise::worker_program();
   options.file = file;

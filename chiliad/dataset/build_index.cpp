@@ -10,6 +10,7 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/dataset/detail/bad_list.h"
+#include "chiliad/dataset/detail/documents.h"
 #include "chiliad/dataset/detail/fill_shard.h"
 #include "chiliad/dataset/detail/loose_files.h"
 #include "chiliad/dataset/detail/webdataset.h"
@@ -31,10 +32,12 @@ void check_options(const IndexOptions& options) {
   if (options.block_bytes < 1 || options.shard_bytes < 1) {
     throw InvalidInput("block_bytes, shard_bytes", "expected a positive number of bytes");
   }
-  const std::set<std::string> layouts{"auto", "tuxpaint", "image_text", "webdataset"};
+  const std::set<std::string> layouts{"auto", "tuxpaint", "image_text", "webdataset", "jsonl", "text"};
   if (!layouts.contains(options.layout)) {
-    throw InvalidInput(
-        "layout", fmt::format("expected auto, tuxpaint, image_text or webdataset, got '{}'", options.layout));
+    throw InvalidInput("layout",
+                       fmt::format("expected auto, tuxpaint, image_text, webdataset, jsonl or text, got "
+                                   "'{}'",
+                                   options.layout));
   }
 }
 
@@ -74,10 +77,10 @@ class ProgressSum {
   int64_t done_ = 0;
 };
 
-/// A shard to be indexed: its files are known, for a tar the samples are not.
+/// A shard to be indexed: its files are known, for a tar or JSON Lines the samples are not.
 struct ShardJob {
   std::vector<index::SourceFile> files;
-  detail::ShardDraft loose;  ///< empty for a tar
+  detail::ShardDraft loose;  ///< empty for a tar or JSON Lines
   int64_t bytes = 0;
 };
 
@@ -88,8 +91,14 @@ std::vector<ShardJob> make_jobs(const detail::SourceListing& listing, const std:
     for (const index::SourceFile& tar : listing.tars) jobs.push_back({{tar}, {}, tar.size});
     return jobs;
   }
+  if (layout == "jsonl") {
+    for (const index::SourceFile& file : listing.lines) jobs.push_back({{file}, {}, file.size});
+    return jobs;
+  }
   const MediaType media = layout == "tuxpaint" ? MediaType::kTuxpaintText : MediaType::kText;
-  for (detail::ShardDraft& draft : detail::draft_loose_shards(listing, media, options.shard_bytes)) {
+  auto drafts = layout == "text" ? detail::draft_text_shards(listing, options.shard_bytes)
+                                 : detail::draft_loose_shards(listing, media, options.shard_bytes);
+  for (detail::ShardDraft& draft : drafts) {
     ShardJob job;
     job.files = draft.files;
     for (const index::SourceFile& file : draft.files) job.bytes += file.size;
@@ -151,8 +160,14 @@ class IndexBuild {
   detail::FilledShard make(const fs::path& path, ShardJob job, ProgressSum& sum) {
     // An index whose shards are being replaced is no index: its manifest would name what is no longer there.
     io::remove_file(out_ / kManifest);
-    const bool is_tar = layout_ == "webdataset";
-    auto draft = is_tar ? detail::draft_tar_shard(listing_.root, job.files.front()) : std::move(job.loose);
+    detail::ShardDraft draft;
+    if (layout_ == "webdataset") {
+      draft = detail::draft_tar_shard(listing_.root, job.files.front());
+    } else if (layout_ == "jsonl") {
+      draft = detail::draft_line_shard(listing_.root, job.files.front());
+    } else {
+      draft = std::move(job.loose);
+    }
     auto filled =
         detail::fill_shard(listing_.root, std::move(draft), options_, [&](int64_t bytes) { sum.add(bytes); });
     report_.bytes_read += job.bytes;

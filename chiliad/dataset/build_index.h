@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "chiliad/index/index.h"
+#include "chiliad/text/document_encoder.h"
 
 namespace chiliad::dataset {
 
 struct IndexOptions {
-  std::string layout = "auto";  ///< auto, tuxpaint, image_text, webdataset
+  std::string layout = "auto";  ///< auto, tuxpaint, image_text, webdataset, jsonl, text
   int64_t block_bytes = 8 << 20;
   int64_t shard_bytes = 512LL << 20;  ///< loose files are cut into shards of about this payload
   int threads = 2;
@@ -45,5 +46,8 @@ IndexReport build_index(const std::filesystem::path& source, const std::filesyst
 
 /// Makes the token column of every shard that lacks it. Returns how many were made.
 int64_t build_token_columns(const index::Index& index, int64_t max_tokens, const Progress& progress);
+/// The same of documents: all tokens that `encoder` makes of each, uncut.
+int64_t build_document_columns(const index::Index& index, const text::DocumentEncoder& encoder,
+                               const Progress& progress);
 
 }  // namespace chiliad::dataset

@@ -15,6 +15,7 @@
 #include "chiliad/image/image.h"
 #include "chiliad/index/content.h"
 #include "chiliad/io/file.h"
+#include "chiliad/text/document_encoder.h"
 
 namespace chiliad::dataset::detail {
 namespace {
@@ -50,6 +51,16 @@ void read_image(std::span<const std::byte> bytes, Part& part, SampleRead& read) 
   part.height = static_cast<uint32_t>(info.value->height);
 }
 
+void read_line(std::string_view line, uint32_t part_index, SampleRead& read) {
+  const text::LineDocument document = text::document_of_line(line);
+  if (!document.refusal.empty()) {
+    read.left_out = true;
+    read.reason = document.refusal;
+  } else if (!document.text.empty()) {
+    read.captions.push_back({part_index, 0, static_cast<uint32_t>(line.size()), 0});
+  }
+}
+
 void read_captions(std::span<const std::byte> bytes, const Part& part, uint32_t part_index,
                    SampleRead& read) {
   if (bytes.size() > kMaxCaptionBytes) {
@@ -58,6 +69,7 @@ void read_captions(std::span<const std::byte> bytes, const Part& part, uint32_t 
     return;
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (part.media == MediaType::kJsonLine) return read_line(text, part_index, read);
   const auto ranges = part.media == MediaType::kTuxpaintText ? tuxpaint_captions(text) : plain_captions(text);
   for (const CaptionRange& range : ranges) {
     read.captions.push_back({part_index, range.offset, range.length, range.language});
@@ -110,11 +122,12 @@ class ShardFiller {
       if (draft.is_caption) read_captions(bytes, part, static_cast<uint32_t>(read.parts.size()), read);
       read.parts.push_back(part);
     }
-    if (read.captions.empty()) {
+    if (read.captions.empty() && !read.left_out) {
       read.flags |= index::kNoCaption;
       const bool has_text =
           std::any_of(sample.parts.begin(), sample.parts.end(), [](auto& p) { return p.is_caption; });
-      note_reason(read, has_text ? "caption is empty" : "caption is missing");
+      const char* what = (read.flags & index::kHasImage) != 0 ? "caption" : "document";
+      note_reason(read, fmt::format("{} is {}", what, has_text ? "empty" : "missing"));
     }
     return read;
   }

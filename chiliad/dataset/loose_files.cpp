@@ -22,6 +22,7 @@ void add_file(SourceListing& listing, const fs::path& path) {
   if (media_of(extension) == index::MediaType::kImage) list = &listing.images;
   if (extension == "txt") list = &listing.texts;
   if (extension == "tar") list = &listing.tars;
+  if (extension == "jsonl") list = &listing.lines;
   if (list == nullptr) return;
   const auto stamp = io::stat_file(path);
   if (stamp.has_value()) list->push_back({relative, stamp->size, stamp->mtime_ns});
@@ -76,22 +77,26 @@ SourceListing list_source(const fs::path& source) {
   } else {
     listing.root = absolute.parent_path();
     add_file(listing, absolute);
-    if (listing.tars.empty()) {
+    if (listing.tars.empty() && listing.lines.empty()) {
       throw InvalidInput(source.string(),
-                         "expected a folder or a .tar file. Name the folder that holds the pictures");
+                         "expected a folder, a .tar or a .jsonl file. Name the folder that holds the data");
     }
   }
   sort_by_path(listing.images);
   sort_by_path(listing.texts);
   sort_by_path(listing.tars);
+  sort_by_path(listing.lines);
   return listing;
 }
 
 std::string detect_layout(const SourceListing& listing) {
   if (listing.images.empty() && listing.tars.empty()) {
+    if (!listing.lines.empty()) return "jsonl";
+    if (!listing.texts.empty()) return "text";
     throw InvalidInput(
         listing.root.string(),
-        "holds no sample: expected *.tar, or pictures (png, jpg, webp) with .txt captions beside them");
+        "holds no sample: expected *.tar, pictures (png, jpg, webp) with .txt captions beside them, "
+        "*.jsonl, or *.txt");
   }
   if (!listing.images.empty() && !listing.tars.empty()) {
     throw InvalidInput(

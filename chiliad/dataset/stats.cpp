@@ -33,6 +33,8 @@ const char* media_name(MediaType media) {
       return "tuxpaint text";
     case MediaType::kJson:
       return "json";
+    case MediaType::kJsonLine:
+      return "json line";
     case MediaType::kOther:
       break;
   }
@@ -68,7 +70,8 @@ void count_parts(Stats& stats, const index::Shard& shard) {
     ++stats.parts_by_media[media_name(part.media)];
     stats.payload_bytes += static_cast<int64_t>(part.length);
     if (part.media == MediaType::kImage) count_image(stats, part);
-    if (part.media == MediaType::kText || part.media == MediaType::kTuxpaintText) {
+    if (part.media == MediaType::kText || part.media == MediaType::kTuxpaintText ||
+        part.media == MediaType::kJsonLine) {
       stats.text_bytes += static_cast<int64_t>(part.length);
     }
   }
@@ -100,6 +103,7 @@ Stats compute_stats(const index::Index& index) {
     for (const index::Sample& sample : shard.samples) {
       if ((sample.flags & index::kBadImage) != 0) ++stats.num_bad_images;
       if ((sample.flags & index::kNoCaption) != 0) ++stats.num_no_caption;
+      if ((sample.flags & index::kHasImage) == 0 && sample.num_captions > 0) ++stats.num_documents;
     }
     for (const index::Caption& caption : shard.captions) {
       ++stats.captions_by_language[index::language_name(caption.language)];

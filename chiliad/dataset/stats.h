@@ -23,6 +23,7 @@ struct Stats {
   int64_t num_bad = 0;         ///< lines of bad.jsonl
   int64_t num_bad_images = 0;  ///< samples with kBadImage
   int64_t num_no_caption = 0;  ///< samples with kNoCaption
+  int64_t num_documents = 0;   ///< samples of text alone
   int64_t num_shards = 0;
   int64_t num_blocks = 0;
   int64_t payload_bytes = 0;

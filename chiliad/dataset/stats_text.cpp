@@ -49,6 +49,16 @@ void add_counts(std::string& text, const std::string& title, const std::map<std:
   if (sorted.size() > kShown) text += fmt::format("  and {} more\n", sorted.size() - kShown);
 }
 
+void add_pictures(std::string& text, const Stats& stats) {
+  text +=
+      fmt::format("{} reported in bad.jsonl: {} pictures that cannot be used, {} samples without caption\n",
+                  stats.num_bad, stats.num_bad_images, stats.num_no_caption);
+  add_bars(text, "width / height", stats.aspect_ratios);
+  add_bars(text, "sqrt(width * height), pixels", stats.sizes);
+  add_counts(text, "captions by language", stats.captions_by_language);
+  add_counts(text, "pictures by property", stats.images_by_flag);
+}
+
 }  // namespace
 
 std::string to_json(const Stats& stats) {
@@ -60,6 +70,7 @@ std::string to_json(const Stats& stats) {
                   {"num_bad", stats.num_bad},
                   {"num_bad_images", stats.num_bad_images},
                   {"num_no_caption", stats.num_no_caption},
+                  {"num_documents", stats.num_documents},
                   {"num_shards", stats.num_shards},
                   {"num_blocks", stats.num_blocks},
                   {"payload_bytes", stats.payload_bytes},
@@ -79,15 +90,15 @@ std::string to_table(const Stats& stats) {
       fmt::format("{} samples in {} shards and {} blocks, {} ({} pictures, {} text)\n", stats.num_samples,
                   stats.num_shards, stats.num_blocks, format_bytes(stats.payload_bytes),
                   format_bytes(stats.image_bytes), format_bytes(stats.text_bytes));
-  text +=
-      fmt::format("{} reported in bad.jsonl: {} pictures that cannot be used, {} samples without caption\n",
-                  stats.num_bad, stats.num_bad_images, stats.num_no_caption);
-  add_bars(text, "width / height", stats.aspect_ratios);
-  add_bars(text, "sqrt(width * height), pixels", stats.sizes);
-  add_counts(text, "captions by language", stats.captions_by_language);
-  add_counts(text, "pictures by property", stats.images_by_flag);
+  const bool only_text = stats.image_bytes == 0 && stats.num_documents > 0;
+  if (only_text) {
+    text += fmt::format("{} documents; {} reported in bad.jsonl, {} of them empty\n", stats.num_documents,
+                        stats.num_bad, stats.num_no_caption);
+  } else {
+    add_pictures(text, stats);
+  }
   add_counts(text, "parts", stats.parts_by_media);
-  text += "caption length, bytes\n ";
+  text += fmt::format("{} length, bytes\n ", only_text ? "document" : "caption");
   for (size_t i = 0; i < Stats::kPercentiles.size(); ++i) {
     text += fmt::format(" {}%: {} ", Stats::kPercentiles[i], stats.caption_bytes[i]);
   }

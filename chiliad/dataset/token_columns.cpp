@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string_view>
@@ -11,9 +12,12 @@
 #include "chiliad/dataset/build_index.h"
 #include "chiliad/io/file.h"
 #include "chiliad/text/byte_tokenizer.h"
+#include "chiliad/text/document_encoder.h"
 
 namespace chiliad::dataset {
 namespace {
+
+using CountTokens = std::function<size_t(std::string_view)>;
 
 /// Captions that lie in one text part are counted from one read of it.
 struct CaptionRun {
@@ -32,8 +36,8 @@ std::vector<CaptionRun> runs_by_part(const index::Shard& shard) {
 
 class ShardTokens {
  public:
-  ShardTokens(const index::Index& index, const index::Shard& shard, const text::ByteTokenizer& tokenizer)
-      : index_(index), shard_(shard), tokenizer_(tokenizer) {
+  ShardTokens(const index::Index& index, const index::Shard& shard, const CountTokens& count)
+      : index_(index), shard_(shard), count_tokens_(count) {
     column_.caption_tokens.resize(shard.captions.size());
   }
 
@@ -51,8 +55,11 @@ class ShardTokens {
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     for (size_t i = run.first; i < run.first + run.count; ++i) {
       const index::Caption& caption = shard_.captions[i];
-      const auto ids = tokenizer_.encode(text.substr(caption.offset, caption.length));
-      column_.caption_tokens[i] = static_cast<uint32_t>(ids.size());
+      const std::string_view caption_text = text.substr(caption.offset, caption.length);
+      const size_t tokens = part.media == index::MediaType::kJsonLine
+                                ? count_tokens_(text::document_of_line(caption_text).text)
+                                : count_tokens_(caption_text);
+      column_.caption_tokens[i] = static_cast<uint32_t>(tokens);
     }
     return static_cast<int64_t>(part.length);
   }
@@ -62,7 +69,7 @@ class ShardTokens {
  private:
   const index::Index& index_;
   const index::Shard& shard_;
-  const text::ByteTokenizer& tokenizer_;
+  const CountTokens& count_tokens_;
   index::TokenColumn column_;
 };
 
@@ -84,19 +91,15 @@ bool is_made(const std::filesystem::path& path, const index::Shard& shard) {
   }
 }
 
-}  // namespace
-
-int64_t build_token_columns(const index::Index& index, int64_t max_tokens, const Progress& progress) {
+int64_t build_columns(const index::Index& index, const Digest& tokenizer, const CountTokens& count,
+                      const Progress& progress) {
   constexpr int kThreads = 2;
   constexpr size_t kRunsPerTask = 64;
-  if (max_tokens < 1)
-    throw InvalidInput("max_tokens", fmt::format("expected at least 1, got {}", max_tokens));
-  const text::ByteTokenizer tokenizer(max_tokens);
   std::map<std::filesystem::path, const index::Shard*>
       missing;  // shards with the same content share a column
   int64_t total = 0;
   for (const index::Shard& shard : index.shards()) {
-    const auto path = index::token_column_path(index.folder(), shard.content, tokenizer.digest());
+    const auto path = index::token_column_path(index.folder(), shard.content, tokenizer);
     if (is_made(path, shard) || !missing.emplace(path, &shard).second) continue;
     total += caption_bytes(shard);
   }
@@ -104,7 +107,7 @@ int64_t build_token_columns(const index::Index& index, int64_t max_tokens, const
   std::mutex mutex;  // guards done
   int64_t done = 0;
   for (const auto& [path, shard] : missing) {
-    ShardTokens tokens(index, *shard, tokenizer);
+    ShardTokens tokens(index, *shard, count);
     const auto runs = runs_by_part(*shard);
     ThreadPool pool(kThreads, 64, "tokens");
     for (size_t first = 0; first < runs.size(); first += kRunsPerTask) {
@@ -121,6 +124,23 @@ int64_t build_token_columns(const index::Index& index, int64_t max_tokens, const
     index::write_token_column(path, tokens.column());
   }
   return static_cast<int64_t>(missing.size());
+}
+
+}  // namespace
+
+int64_t build_token_columns(const index::Index& index, int64_t max_tokens, const Progress& progress) {
+  if (max_tokens < 1)
+    throw InvalidInput("max_tokens", fmt::format("expected at least 1, got {}", max_tokens));
+  const text::ByteTokenizer tokenizer(max_tokens);
+  return build_columns(
+      index, tokenizer.digest(), [&](std::string_view text) { return tokenizer.encode(text).size(); },
+      progress);
+}
+
+int64_t build_document_columns(const index::Index& index, const text::DocumentEncoder& encoder,
+                               const Progress& progress) {
+  return build_columns(
+      index, encoder.digest(), [&](std::string_view text) { return encoder.encode(text).size(); }, progress);
 }
 
 }  // namespace chiliad::dataset

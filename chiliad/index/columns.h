@@ -9,7 +9,15 @@
 
 namespace chiliad::index {
 
-enum class MediaType : uint8_t { kOther = 0, kImage = 1, kText = 2, kTuxpaintText = 3, kJson = 4 };
+/// kJsonLine: a line of JSON lines, one object whose string `text` is a document; its caption is the line.
+enum class MediaType : uint8_t {
+  kOther = 0,
+  kImage = 1,
+  kText = 2,
+  kTuxpaintText = 3,
+  kJson = 4,
+  kJsonLine = 5
+};
 
 /// Where a part's bytes lie: in a file of the source (`file` counts in Shard::files) at [offset, offset +
 /// length).

@@ -15,13 +15,24 @@ struct Verdict {
   std::string reason;
 };
 
+/// Target of a position that is not supervised.
+inline constexpr int32_t kNoTarget = -100;
+
 /// One micro-batch, ready for the device.
+/// Mode bucket: B pictures of one shape with their captions.
+/// Mode pack: D documents one after another in a row of T positions, no padding; attention, positions and
+/// targets do not cross documents. `bucket` and `pixels` are empty.
 struct Batch {
   stepplan::Bucket bucket;
-  std::vector<stepplan::Item> items;  ///< a bad item keeps its place: zero pixels, weight 0
-  HostArray pixels;                   ///< uint8 [B, H, W, 3]
-  HostArray tokens;                   ///< int32 [B, T], padded with 0; T = longest caption here
-  std::vector<int32_t> token_counts;  ///< [B]
+  /// [B] or [D]. A bad item keeps its place: zero pixels and tokens, no targets, weight 0. The weights are
+  /// those of the documents' losses.
+  std::vector<stepplan::Item> items;
+  HostArray pixels;                   ///< bucket: uint8 [B, H, W, 3]
+  HostArray tokens;                   ///< bucket: int32 [B, longest caption], padded with 0; pack: int32 [T]
+  std::vector<int32_t> token_counts;  ///< [B] or [D]
+  HostArray targets;                  ///< pack: int32 [T], the token that follows, or kNoTarget
+  std::vector<int32_t> cu_seqlens;    ///< pack: [D + 1]: where documents begin, and T; {0} in an empty slot
+  [[nodiscard]] bool is_row() const { return !cu_seqlens.empty(); }
 };
 
 /// What one rank consumes in one step, handed over in plan order.
@@ -29,7 +40,9 @@ struct RankStep {
   int64_t step = 0;
   int64_t epoch = 0;
   int64_t num_items = 0;  ///< planned global count (items of weight > 0 in the plan)
-  Digest digest;          ///< of the step's items
+  int64_t num_tokens =
+      0;          ///< planned global count of their tokens: in mode pack the targets, the loss's divisor
+  Digest digest;  ///< of the step's items
   std::vector<Batch> slots;
   std::vector<Verdict> verdicts;  ///< found by this rank while loading this step
   double predicted_work = 0.0;

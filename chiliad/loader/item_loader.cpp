@@ -8,10 +8,17 @@
 #include "chiliad/base/error.h"
 #include "chiliad/image/image.h"
 #include "chiliad/image/resize.h"
+#include "chiliad/loader/batch.h"
 
 namespace chiliad::loader {
 
 void clear_item(const ItemPlace& place) {
+  if (!place.targets.empty()) {
+    std::fill(place.tokens.begin(), place.tokens.end(), 0);
+    std::fill(place.targets.begin(), place.targets.end(), kNoTarget);
+    *place.token_count = static_cast<int32_t>(place.tokens.size());
+    return;
+  }
   std::memset(place.pixels.data(), 0, place.pixels.size());
   std::fill(place.tokens.begin(), place.tokens.end(), text::ByteTokenizer::kPad);
   place.tokens[0] = text::ByteTokenizer::kNull;
@@ -28,8 +35,13 @@ ItemLoader::ItemLoader(const index::Index& index, const ItemLoaderOptions& optio
 std::string ItemLoader::load(const stepplan::Item& item, stepplan::Bucket bucket, const ItemPlace& place) {
   clear_item(place);
   if (item.weight == 0.0F) return "";
-  std::string refusal = load_picture(item, bucket, place.pixels);
-  if (refusal.empty()) refusal = load_caption(item, place);
+  std::string refusal;
+  if (options_.documents != nullptr) {
+    refusal = load_document(item, place);
+  } else {
+    refusal = load_picture(item, bucket, place.pixels);
+    if (refusal.empty()) refusal = load_caption(item, place);
+  }
   if (!refusal.empty()) {
     clear_item(place);
     refusal = fmt::format("{}: {}", index_.key(item.sample), refusal);
@@ -39,7 +51,7 @@ std::string ItemLoader::load(const stepplan::Item& item, stepplan::Bucket bucket
 
 int64_t ItemLoader::payload_bytes(const stepplan::Item& item) const {
   if (item.weight == 0.0F) return 0;
-  const index::Part* image = index_.image_part(item.sample);
+  const index::Part* image = options_.documents == nullptr ? index_.image_part(item.sample) : nullptr;
   int64_t bytes = image != nullptr ? static_cast<int64_t>(image->length) : 0;
   if (item.caption >= 0) {
     const index::Shard& shard = index_.shard_of(item.sample);
@@ -71,30 +83,56 @@ std::string ItemLoader::load_picture(const stepplan::Item& item, stepplan::Bucke
   return "";
 }
 
-std::string ItemLoader::load_caption(const stepplan::Item& item, const ItemPlace& place) {
-  if (item.caption < 0) return "";
+ItemLoader::CaptionText ItemLoader::read_caption(const stepplan::Item& item) {
   const index::Shard& shard = index_.shard_of(item.sample);
   const index::Caption& caption = shard.captions.at(static_cast<size_t>(item.caption));
-  const PartBytes read = reader_.read(shard, shard.parts.at(caption.part));
-  if (!read.refusal.empty()) return read.refusal;
+  const index::Part& part = shard.parts.at(caption.part);
+  const PartBytes read = reader_.read(shard, part);
+  if (!read.refusal.empty()) return {"", read.refusal};
   if (size_t{caption.offset} + caption.length > read.bytes.size()) {
     throw CorruptData(index_.key(item.sample),
                       "index: a caption reaches beyond its part. Index the data again");
   }
   const std::string_view text(reinterpret_cast<const char*>(read.bytes.data()) + caption.offset,
                               caption.length);
-  const std::vector<int32_t> ids = tokenizer_.encode(text);
-  if (ids.size() != item.num_tokens) {
-    throw CorruptData(
-        index_.key(item.sample),
-        fmt::format("token column: expected {} tokens of caption {}, got {}. Make the token columns with "
-                    "the tokenizer of this run",
-                    item.num_tokens, item.caption, ids.size()));
-  }
+  if (part.media != index::MediaType::kJsonLine) return {std::string(text), ""};
+  text::LineDocument document = text::document_of_line(text);
+  return {std::move(document.text), std::move(document.refusal)};
+}
+
+void ItemLoader::check_count(const stepplan::Item& item, size_t found) const {
+  if (found == item.num_tokens) return;
+  throw CorruptData(
+      index_.key(item.sample),
+      fmt::format("token column: expected {} tokens of caption {}, got {}. Make the token columns with "
+                  "the tokenizer of this run",
+                  item.num_tokens, item.caption, found));
+}
+
+std::string ItemLoader::load_caption(const stepplan::Item& item, const ItemPlace& place) {
+  if (item.caption < 0) return "";
+  const CaptionText caption = read_caption(item);
+  if (!caption.refusal.empty()) return caption.refusal;
+  const std::vector<int32_t> ids = tokenizer_.encode(caption.text);
+  check_count(item, ids.size());
   std::copy(ids.begin(), ids.end(), place.tokens.begin());
   std::fill(place.tokens.begin() + static_cast<ptrdiff_t>(ids.size()), place.tokens.end(),
             text::ByteTokenizer::kPad);
   *place.token_count = static_cast<int32_t>(ids.size());
+  return "";
+}
+
+std::string ItemLoader::load_document(const stepplan::Item& item, const ItemPlace& place) {
+  CHILIAD_CHECK_GE(item.caption, 0);
+  const CaptionText document = read_caption(item);
+  if (!document.refusal.empty()) return document.refusal;
+  const std::vector<int32_t> ids = options_.documents->encode(document.text);
+  const size_t positions =
+      std::min(std::max<size_t>(ids.size(), 1) - 1, static_cast<size_t>(options_.sequence_length));
+  check_count(item, positions);
+  CHILIAD_CHECK_EQ(place.tokens.size(), positions);
+  std::copy_n(ids.begin(), positions, place.tokens.begin());
+  std::copy_n(ids.begin() + 1, positions, place.targets.begin());
   return "";
 }
 

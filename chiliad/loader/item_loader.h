@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -11,13 +12,15 @@
 #include "chiliad/loader/part_reader.h"
 #include "chiliad/stepplan/item.h"
 #include "chiliad/text/byte_tokenizer.h"
+#include "chiliad/text/document_encoder.h"
 
 namespace chiliad::loader {
 
 /// Where an item's finished data goes.
 struct ItemPlace {
-  std::span<std::byte> pixels;  ///< uint8 [H, W, 3] of the bucket
-  std::span<int32_t> tokens;    ///< [T]; T at least the item's num_tokens
+  std::span<std::byte> pixels;   ///< uint8 [H, W, 3] of the bucket
+  std::span<int32_t> tokens;     ///< [T]; T at least the item's num_tokens, in mode pack just that
+  std::span<int32_t> targets{};  ///< mode pack: [T]
   int32_t* token_count = nullptr;
 };
 
@@ -25,9 +28,12 @@ struct ItemLoaderOptions {
   int64_t cache_bytes = 0;
   int64_t max_tokens = 128;
   std::array<uint8_t, 3> background{255, 255, 255};
+  /// Mode pack: shared with the loader's owner, as long as the loader lives; null in mode bucket.
+  std::shared_ptr<const text::DocumentEncoder> documents{};
+  int64_t sequence_length = 0;  ///< mode pack
 };
 
-/// Fills the place of an item without data: zero pixels, the null caption.
+/// Fills the place of an item without data: zero pixels, the null caption; a document without targets.
 void clear_item(const ItemPlace& place);
 
 /// Reads, verifies, decodes, covers and tokenizes one item. Thread-safe.
@@ -46,7 +52,15 @@ class ItemLoader {
   [[nodiscard]] int64_t cache_hits() const { return cache_hits_.load(); }
 
  private:
+  /// The text of an item's caption, or why there is none.
+  struct CaptionText {
+    std::string text;
+    std::string refusal;
+  };
+  [[nodiscard]] CaptionText read_caption(const stepplan::Item& item);
   [[nodiscard]] std::string load_caption(const stepplan::Item& item, const ItemPlace& place);
+  [[nodiscard]] std::string load_document(const stepplan::Item& item, const ItemPlace& place);
+  void check_count(const stepplan::Item& item, size_t found) const;
   [[nodiscard]] std::string load_picture(const stepplan::Item& item, stepplan::Bucket bucket,
                                          std::span<std::byte> pixels);
 

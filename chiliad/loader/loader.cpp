@@ -33,10 +33,20 @@ struct PendingStep {
 };
 
 ItemPlace place_of(Batch& batch, size_t i) {
+  if (batch.is_row()) {
+    const auto first = static_cast<size_t>(batch.cu_seqlens[i]);
+    const auto count = static_cast<size_t>(batch.cu_seqlens[i + 1]) - first;
+    return {{},
+            batch.tokens.as<int32_t>().subspan(first, count),
+            batch.targets.as<int32_t>().subspan(first, count),
+            &batch.token_counts[i]};
+  }
   const size_t pixel_bytes = batch.pixels.bytes().size() / batch.items.size();
   const auto tokens = batch.tokens.as<int32_t>();
   const size_t length = tokens.size() / batch.items.size();
-  return {batch.pixels.bytes().subspan(i * pixel_bytes, pixel_bytes), tokens.subspan(i * length, length),
+  return {batch.pixels.bytes().subspan(i * pixel_bytes, pixel_bytes),
+          tokens.subspan(i * length, length),
+          {},
           &batch.token_counts[i]};
 }
 
@@ -46,7 +56,8 @@ int64_t longest_caption(const std::vector<stepplan::Item>& items) {
   return longest;
 }
 
-int64_t slot_bytes(const stepplan::MicroBatch& slot, stepplan::Bucket bucket) {
+int64_t slot_bytes(const stepplan::MicroBatch& slot, stepplan::Bucket bucket, bool is_row) {
+  if (is_row) return 8 * slot.num_tokens();
   const auto count = static_cast<int64_t>(slot.items.size());
   return count * (int64_t{3} * bucket.width * bucket.height + 4 * longest_caption(slot.items));
 }
@@ -57,6 +68,18 @@ Batch make_batch(stepplan::MicroBatch&& slot, stepplan::Bucket bucket) {
   const auto count = static_cast<int64_t>(slot.items.size());
   batch.pixels = HostArray(DType::kU8, Shape{count, bucket.height, bucket.width, 3});
   batch.tokens = HostArray(DType::kI32, Shape{count, longest_caption(slot.items)});
+  batch.token_counts.assign(slot.items.size(), 0);
+  batch.items = std::move(slot.items);
+  return batch;
+}
+
+Batch make_row(stepplan::MicroBatch&& slot) {
+  Batch batch;
+  batch.cu_seqlens.push_back(0);
+  for (const stepplan::Item& item : slot.items)
+    batch.cu_seqlens.push_back(batch.cu_seqlens.back() + static_cast<int32_t>(item.num_tokens));
+  batch.tokens = HostArray(DType::kI32, Shape{slot.num_tokens()});
+  batch.targets = HostArray(DType::kI32, Shape{slot.num_tokens()});
   batch.token_counts.assign(slot.items.size(), 0);
   batch.items = std::move(slot.items);
   return batch;
@@ -78,7 +101,8 @@ class Loader::Impl {
       : plan_(plan),
         options_(std::move(options)),
         end_step_(end_step),
-        items_(index, {options_.cache_bytes, options_.max_tokens, options_.background}),
+        items_(index, {options_.cache_bytes, options_.max_tokens, options_.background, options_.documents,
+                       options_.sequence_length}),
         next_step_(first_step),
         journal_(std::make_shared<const stepplan::Journal>(std::move(journal))),
         pool_(options_.num_threads, kQueuedItems, "load"),
@@ -156,7 +180,8 @@ bool Loader::Impl::plan_step(int64_t step) {
   auto made = std::make_unique<PendingStep>();
   int64_t planned = 0;
   for (const auto& slot : packed.slots[rank]) {
-    made->bytes += slot_bytes(slot, plan_.buckets()[static_cast<size_t>(slot.bucket)]);
+    made->bytes +=
+        slot_bytes(slot, plan_.buckets()[static_cast<size_t>(slot.bucket)], plan_.packs_documents());
     made->remaining += slot.items.size();
     for (const auto& item : slot.items) planned += items_.payload_bytes(item);
   }
@@ -172,11 +197,13 @@ bool Loader::Impl::plan_step(int64_t step) {
   made->out.step = step;
   made->out.epoch = selected.epoch;
   made->out.num_items = packed.num_items;
+  made->out.num_tokens = packed.num_tokens;
   made->out.digest = selected.digest();
   made->out.predicted_work = packed.rank_work[rank];
   for (auto& slot : packed.slots[rank]) {
     const stepplan::Bucket bucket = plan_.buckets()[static_cast<size_t>(slot.bucket)];
-    made->out.slots.push_back(make_batch(std::move(slot), bucket));
+    made->out.slots.push_back(plan_.packs_documents() ? make_row(std::move(slot))
+                                                      : make_batch(std::move(slot), bucket));
   }
   PendingStep& placed = *made;
   std::vector<size_t> slot_items;
@@ -276,8 +303,12 @@ RankStep Loader::Impl::next() {
 void Loader::Impl::apply_journal(RankStep& step, const stepplan::Journal& journal) const {
   const stepplan::Step selected = plan_.select(step.step, journal);
   step.digest = selected.digest();
-  step.num_items = std::count_if(selected.items.begin(), selected.items.end(),
-                                 [](const stepplan::Item& item) { return item.weight > 0.0F; });
+  step.num_items = step.num_tokens = 0;
+  for (const stepplan::Item& item : selected.items) {
+    if (item.weight <= 0.0F) continue;
+    ++step.num_items;
+    step.num_tokens += item.num_tokens;
+  }
   for (Batch& batch : step.slots) {
     for (size_t i = 0; i < batch.items.size(); ++i) {
       stepplan::Item& item = batch.items[i];
@@ -316,6 +347,9 @@ void Loader::Impl::close() {
 Loader::Loader(const index::Index& index, const stepplan::Plan& plan, stepplan::Journal journal,
                int64_t first_step, int64_t end_step, LoaderOptions options) {
   check_options(options);
+  CHILIAD_CHECK(plan.packs_documents() == (options.documents != nullptr) &&
+                    plan.packs_documents() == (options.pack.max_tokens > 0),
+                "plan, encoder and packing of different modes");
   impl_ = std::make_unique<Impl>(index, plan, std::move(journal), first_step, end_step, std::move(options));
 }
 

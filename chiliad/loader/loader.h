@@ -10,6 +10,7 @@
 #include "chiliad/loader/batch.h"
 #include "chiliad/stepplan/pack.h"
 #include "chiliad/stepplan/plan.h"
+#include "chiliad/text/document_encoder.h"
 
 namespace chiliad::loader {
 
@@ -21,6 +22,9 @@ struct LoaderOptions {
   int64_t prefetch_bytes = 64 << 20;  ///< decoded bytes ahead of the consumer; one step may always be ahead
   int64_t cache_bytes = 0;            ///< finished pictures kept for reuse
   int64_t max_tokens = 128;
+  /// Mode pack: shared with whoever else encodes, until the loader is gone; null in mode bucket.
+  std::shared_ptr<const text::DocumentEncoder> documents{};
+  int64_t sequence_length = 0;  ///< mode pack
   std::array<uint8_t, 3> background{255, 255, 255};
   Nanoseconds read_deadline = std::chrono::seconds(60);
 };

@@ -17,6 +17,12 @@ Digest Step::digest() const {
   return hasher.digest();
 }
 
+int64_t MicroBatch::num_tokens() const {
+  int64_t sum = 0;
+  for (const Item& item : items) sum += item.num_tokens;
+  return sum;
+}
+
 double PackedStep::imbalance() const {
   const double sum = std::accumulate(rank_work.begin(), rank_work.end(), 0.0);
   if (sum <= 0.0) return 1.0;

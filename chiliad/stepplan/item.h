@@ -16,11 +16,13 @@ struct Bucket {
 
 /// One item of a step: which sample, in which shape, with which draws. Content only: nothing of ranks.
 struct Item {
-  int64_t sample = 0;       ///< number in the index
-  uint32_t position = 0;    ///< in the step; the order of `select`, the same for every layout
-  int32_t bucket = 0;       ///< in Plan::buckets()
-  int32_t caption = -1;     ///< in the shard's captions; -1: none
-  uint32_t num_tokens = 0;  ///< of that caption (1 where there is none: the null caption)
+  int64_t sample = 0;     ///< number in the index
+  uint32_t position = 0;  ///< in the step; the order of `select`, the same for every layout
+  int32_t bucket = 0;     ///< in Plan::buckets()
+  int32_t caption = -1;   ///< in the shard's captions; -1: none
+  /// Of that caption (1 where there is none: the null caption). Mode pack: positions of the document, each of
+  /// which has a target.
+  uint32_t num_tokens = 0;
   float crop_x = 0.5F;
   float crop_y = 0.5F;
   bool flip = false;
@@ -38,17 +40,21 @@ struct Step {
   [[nodiscard]] Digest digest() const;
 };
 
-/// One shape, run through the model together by one rank.
+/// One shape (mode bucket), or one row of whole documents (mode pack), run through the model together by one
+/// rank.
 struct MicroBatch {
-  int32_t bucket = 0;
+  int32_t bucket = 0;       ///< 0 in mode pack
   std::vector<Item> items;  ///< empty: a slot without work
   double work = 0.0;        ///< predicted seconds of forward + backward
+  /// Of all items; in mode pack the length of the row.
+  [[nodiscard]] int64_t num_tokens() const;
 };
 
 /// What each data-parallel rank does in a step: the same number of slots everywhere.
 struct PackedStep {
   std::vector<std::vector<MicroBatch>> slots;  ///< [rank][slot]
   int64_t num_items = 0;                       ///< planned global count, the divisor of the loss
+  int64_t num_tokens = 0;                      ///< of the items of weight > 0: the divisor in mode pack
   std::vector<double> rank_work;
   /// max / mean of rank_work: how long the slowest keeps the others waiting.
   [[nodiscard]] double imbalance() const;

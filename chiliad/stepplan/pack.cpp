@@ -17,6 +17,7 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/planted.h"
+#include "chiliad/stepplan/pack_rows.h"
 
 namespace chiliad::stepplan {
 namespace {
@@ -281,10 +282,7 @@ void swap_samples(PackedStep& packed) {
   }
 }
 
-}  // namespace
-
-PackedStep pack(const Step& step, const std::vector<Bucket>& buckets, const PackOptions& options) {
-  CHILIAD_CHECK_GT(options.num_ranks, 0);
+PackedStep pack_buckets(const Step& step, const std::vector<Bucket>& buckets, const PackOptions& options) {
   CHILIAD_CHECK_GT(options.max_items, 0);
   CHILIAD_CHECK(options.work != nullptr, "a work model is needed");
   // Starts differ in where the rows are cut; the first of the best ones is taken.
@@ -296,10 +294,21 @@ PackedStep pack(const Step& step, const std::vector<Bucket>& buckets, const Pack
     balancer.improve();
     if (!best.has_value() || balancer.worst_load() < best->worst_load()) best.emplace(std::move(balancer));
   }
-  PackedStep packed = best->finish();
+  return best->finish();
+}
+
+}  // namespace
+
+PackedStep pack(const Step& step, const std::vector<Bucket>& buckets, const PackOptions& options) {
+  CHILIAD_CHECK_GT(options.num_ranks, 0);
+  PackedStep packed =
+      options.max_tokens > 0 ? pack_rows(step, options) : pack_buckets(step, buckets, options);
   if (planted_bug("permuted_items")) swap_samples(packed);
-  packed.num_items = std::count_if(step.items.begin(), step.items.end(),
-                                   [](const Item& item) { return item.weight > 0.0F; });
+  for (const Item& item : step.items) {
+    if (item.weight <= 0.0F) continue;
+    ++packed.num_items;
+    packed.num_tokens += item.num_tokens;
+  }
   return packed;
 }
 

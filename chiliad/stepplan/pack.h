@@ -10,15 +10,22 @@ namespace chiliad::stepplan {
 /// to max_tokens.
 using WorkModel = std::function<double(Bucket bucket, int64_t num_items, int64_t max_tokens)>;
 
+/// Predicted seconds of forward + backward of a row of documents: `num_tokens` positions, lengths whose
+/// squares add up to `sum_of_squares` (attention does not cross documents).
+using RowWork = std::function<double(int64_t num_tokens, double sum_of_squares)>;
+
 struct PackOptions {
   int num_ranks = 1;
   int64_t max_items = 32;  ///< of a micro-batch (the layout's memory)
   WorkModel work{};
+  int64_t max_tokens = 0;  ///< of a row of documents (the layout's memory); 0: mode bucket
+  RowWork row_work{};      ///< needed where max_tokens > 0
 };
 
 /// Cuts a step into micro-batches of one bucket each so that every rank has about equal work and the same
 /// number of slots. A pure function of the step and the options; items keep the plan's order inside a
-/// micro-batch. Ranks may get empty slots where there are fewer items than ranks.
+/// micro-batch. Ranks may get empty slots where there are fewer items than ranks. With max_tokens > 0 a
+/// micro-batch is a row of whole documents of at most max_tokens positions, without padding.
 [[nodiscard]] PackedStep pack(const Step& step, const std::vector<Bucket>& buckets,
                               const PackOptions& options);
 

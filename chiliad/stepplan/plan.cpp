@@ -19,7 +19,18 @@ constexpr uint64_t kLimitKey = 0x6C696D6974ULL;
 // Keys of Draw::kOrder beside those of Order.
 constexpr uint64_t kClusterSteps = 2;
 
-Digest content_digest_of(const spec::DataOptions& options) {
+/// Settings of pictures are no content of documents.
+Digest documents_digest_of(const spec::DataOptions& options, const Digest& encoder) {
+  Hasher hasher;
+  hasher.add("plan 1 of documents").add(encoder).add(options.sequence_length).add(options.batch);
+  hasher.add(static_cast<int64_t>(options.languages.size()));
+  for (const std::string& language : options.languages) hasher.add(language);
+  hasher.add(options.limit).add(options.order).add(options.window_blocks);
+  return hasher.digest();
+}
+
+Digest content_digest_of(const spec::DataOptions& options, const Digest& documents) {
+  if (options.mode == "pack") return documents_digest_of(options, documents);
   Hasher hasher;
   hasher.add("plan 1").add(options.batch).add(options.resolution).add(options.bucket_step);
   hasher.add(options.bucket_min).add(options.bucket_max).add(options.max_aspect_error);
@@ -39,6 +50,10 @@ void check_options(const spec::DataOptions& options) {
   at_least("limit", options.limit, 0);
   at_least("window_blocks", options.window_blocks, 1);
   at_least("shape_clusters", options.shape_clusters, 1);
+  at_least("sequence_length", options.sequence_length, 1);
+  if (options.mode != "bucket" && options.mode != "pack") {
+    throw InvalidInput("data.mode", fmt::format("expected bucket or pack, got '{}'", options.mode));
+  }
   if (options.crop != "center" && options.crop != "random") {
     throw InvalidInput("data.crop", fmt::format("expected center or random, got '{}'", options.crop));
   }
@@ -71,23 +86,26 @@ struct Plan::ClusterCache {
   std::vector<int64_t> items;  // sorted by group
 };
 
-Plan::Plan(const index::Index& index, const spec::DataOptions& options, uint64_t seed, TokenCount tokens)
+Plan::Plan(const index::Index& index, const spec::DataOptions& options, uint64_t seed, TokenCount tokens,
+           const Digest& documents)
     : index_(index),
       options_(options),
       seed_(seed),
       tokens_(std::move(tokens)),
-      buckets_(make_buckets(options)),
+      buckets_(options.mode == "pack" ? std::vector<Bucket>{{}} : make_buckets(options)),
       cache_(std::make_unique<ClusterCache>()),
-      content_(content_digest_of(options)) {
+      content_(content_digest_of(options, documents)) {
   check_options(options);
+  CHILIAD_CHECK(!packs_documents() || documents != Digest{}, "mode pack without a document encoder");
   for (const std::string& language : options.languages) languages_.push_back(index::language_code(language));
   find_usable();
   apply_limit();
   if (usable_.empty()) {
     throw InvalidInput(
         "data", fmt::format("no item is left of {} in the index: {} bad images, {} without a caption in "
-                            "data.languages, {} beyond data.max_aspect_error",
-                            coverage_.in_index, coverage_.bad_image, coverage_.no_caption, coverage_.aspect));
+                            "data.languages, {} beyond data.max_aspect_error, {} documents without a target",
+                            coverage_.in_index, coverage_.bad_image, coverage_.no_caption, coverage_.aspect,
+                            coverage_.too_short));
   }
   coverage_.in_order = items_per_epoch();
   make_order();
@@ -101,32 +119,68 @@ void Plan::find_usable() {
   shard_start_.push_back(0);
   for (size_t s = 0; s < index_.shards().size(); ++s) {
     const index::Shard& shard = index_.shards()[s];
-    for (size_t i = 0; i < shard.samples.size(); ++i) {
-      const index::Sample& sample = shard.samples[i];
-      const index::Part* image = image_of(shard, sample);
-      if ((sample.flags & index::kBadImage) != 0 || image == nullptr || image->width == 0 ||
-          image->height == 0) {
-        ++coverage_.bad_image;
-        continue;
-      }
-      const auto first = shard.captions.begin() + sample.first_caption;
-      if (!languages_.empty() &&
-          std::none_of(first, first + sample.num_captions,
-                       [&](const index::Caption& caption) { return wanted(languages_, caption); })) {
-        ++coverage_.no_caption;
-        continue;
-      }
-      const int32_t bucket = assign_bucket(buckets_, image->width, image->height);
-      if (options_.max_aspect_error > 0.0 &&
-          aspect_error(*image, buckets_[static_cast<size_t>(bucket)]) > options_.max_aspect_error) {
-        ++coverage_.aspect;
-        continue;
-      }
-      usable_.push_back({shard_start_.back() + static_cast<int64_t>(i), bucket, static_cast<uint32_t>(s)});
-    }
+    for (size_t i = 0; i < shard.samples.size(); ++i)
+      add_usable(shard.samples[i], static_cast<uint32_t>(s), shard_start_.back() + static_cast<int64_t>(i));
     shard_start_.push_back(shard_start_.back() + static_cast<int64_t>(shard.samples.size()));
   }
   coverage_.in_index = shard_start_.back();
+}
+
+void Plan::add_usable(const index::Sample& sample, uint32_t shard_number, int64_t number) {
+  const index::Shard& shard = index_.shards()[shard_number];
+  const index::Part* image = packs_documents() ? nullptr : image_of(shard, sample);
+  const bool bad =
+      (sample.flags & index::kBadImage) != 0 || image == nullptr || image->width == 0 || image->height == 0;
+  if (!packs_documents() && bad) {
+    ++coverage_.bad_image;
+    return;
+  }
+  if ((packs_documents() || !languages_.empty()) && !has_wanted_caption(shard, sample)) {
+    ++coverage_.no_caption;
+    return;
+  }
+  if (packs_documents()) {
+    if (is_long_enough(sample, shard_number)) usable_.push_back({number, 0, shard_number});
+    return;
+  }
+  const int32_t bucket = assign_bucket(buckets_, image->width, image->height);
+  if (options_.max_aspect_error > 0.0 &&
+      aspect_error(*image, buckets_[static_cast<size_t>(bucket)]) > options_.max_aspect_error) {
+    ++coverage_.aspect;
+    return;
+  }
+  usable_.push_back({number, bucket, shard_number});
+}
+
+bool Plan::has_wanted_caption(const index::Shard& shard, const index::Sample& sample) const {
+  const auto first = shard.captions.begin() + sample.first_caption;
+  return std::any_of(first, first + sample.num_captions, [&](const index::Caption& caption) {
+    return languages_.empty() || wanted(languages_, caption);
+  });
+}
+
+// Any of the wanted captions may be drawn, so all must have a target.
+bool Plan::is_long_enough(const index::Sample& sample, uint32_t shard_number) {
+  const index::Shard& shard = index_.shards()[shard_number];
+  const auto most = options_.sequence_length + 1;
+  for (uint32_t c = sample.first_caption; c < sample.first_caption + sample.num_captions; ++c) {
+    if (!languages_.empty() && !wanted(languages_, shard.captions[c])) continue;
+    const int64_t count = tokens_(shard_number, c);
+    if (count < 2) {
+      ++coverage_.too_short;
+      return false;
+    }
+    if (count <= most) continue;
+    ++coverage_.cut;
+    coverage_.cut_tokens += count - most;
+  }
+  return true;
+}
+
+uint32_t Plan::item_tokens(uint32_t shard, uint32_t caption) const {
+  const uint32_t count = tokens_(shard, caption);
+  if (!packs_documents()) return std::max(1U, count);
+  return static_cast<uint32_t>(std::min<int64_t>(int64_t{count} - 1, options_.sequence_length));
 }
 
 void Plan::apply_limit() {
@@ -173,7 +227,7 @@ void Plan::make_order() {
 }
 
 void Plan::group_buckets() {
-  if (options_.shape_clusters == 1) return;
+  if (options_.shape_clusters == 1 || packs_documents()) return;
   std::vector<int64_t> counts(buckets_.size());
   for (const Usable& usable : usable_) ++counts[static_cast<size_t>(usable.bucket)];
   int64_t before = 0;
@@ -219,16 +273,18 @@ Item Plan::make_item(const Usable& usable, int64_t epoch) const {
   item.bucket = usable.bucket;
   item.draw_key = Rng({seed_, static_cast<uint64_t>(epoch), sample.key_hash}).next_u64();
   std::vector<uint32_t> choices;
-  for (uint32_t i = 0; i < sample.num_captions && !languages_.empty(); ++i) {
-    if (wanted(languages_, shard.captions[sample.first_caption + i]))
+  const bool all = packs_documents() && languages_.empty();
+  for (uint32_t i = 0; i < sample.num_captions && (all || !languages_.empty()); ++i) {
+    if (all || wanted(languages_, shard.captions[sample.first_caption + i]))
       choices.push_back(sample.first_caption + i);
   }
   item.num_tokens = 1;
   if (!choices.empty()) {
     const uint32_t caption = choices[draw(Draw::kCaption).below(choices.size())];
     item.caption = static_cast<int32_t>(caption);
-    item.num_tokens = std::max(1U, tokens_(usable.shard, caption));
+    item.num_tokens = item_tokens(usable.shard, caption);
   }
+  if (packs_documents()) return item;
   if (options_.crop == "random") {
     Rng rng = draw(Draw::kCrop);
     item.crop_x = rng.uniform();

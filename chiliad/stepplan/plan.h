@@ -38,17 +38,22 @@ struct Coverage {
   int64_t no_caption = 0;  ///< no caption in any of the wanted languages
   int64_t aspect = 0;      ///< beyond max_aspect_error
   int64_t over_limit = 0;  ///< beyond data.limit
+  int64_t too_short = 0;   ///< mode pack: documents of fewer than two tokens, which have no target
+  int64_t cut = 0;         ///< mode pack: documents in the index that data.sequence_length cuts
+  int64_t cut_tokens = 0;  ///< what they lose
 };
 
-/// Token count of the caption `caption` of shard `shard`.
+/// Token count of the caption `caption` of shard `shard`; in mode pack uncut, with the tokens around it.
 using TokenCount = std::function<uint32_t(uint32_t shard, uint32_t caption)>;
 
 /// The pure function from a step number to its items. Immutable but for the journal's amendments; `select` is
 /// thread-safe. Order: docs/formats/plan.md.
 class Plan {
  public:
+  /// `documents`: digest of the encoder that `tokens` counts for; needed in mode pack, where it is content.
   /// Throws InvalidInput if no item is left, with the coverage in the message.
-  Plan(const index::Index& index, const spec::DataOptions& options, uint64_t seed, TokenCount tokens);
+  Plan(const index::Index& index, const spec::DataOptions& options, uint64_t seed, TokenCount tokens,
+       const Digest& documents = {});
   ~Plan();
   Plan(Plan&&) noexcept;
   Plan& operator=(Plan&&) = delete;
@@ -57,7 +62,9 @@ class Plan {
 
   [[nodiscard]] Step select(int64_t step, const Journal& journal) const;
 
+  /// Mode pack has one, of no pixels.
   [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
+  [[nodiscard]] bool packs_documents() const { return options_.mode == "pack"; }
   [[nodiscard]] const index::Index& index() const { return index_; }
   [[nodiscard]] const Order& order() const { return *order_; }
   [[nodiscard]] const Coverage& coverage() const { return coverage_; }
@@ -77,6 +84,10 @@ class Plan {
   struct ClusterCache;
 
   void find_usable();
+  void add_usable(const index::Sample& sample, uint32_t shard, int64_t number);
+  [[nodiscard]] bool has_wanted_caption(const index::Shard& shard, const index::Sample& sample) const;
+  [[nodiscard]] bool is_long_enough(const index::Sample& sample, uint32_t shard);
+  [[nodiscard]] uint32_t item_tokens(uint32_t shard, uint32_t caption) const;
   void apply_limit();
   void make_order();
   void group_buckets();

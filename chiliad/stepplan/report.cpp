@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "chiliad/base/error.h"
+#include "chiliad/stepplan/pack_rows.h"
 
 namespace chiliad::stepplan {
 namespace {
@@ -26,6 +27,8 @@ class Reporter {
  public:
   Reporter(const Plan& plan, const PackOptions& options, PlanReport& report)
       : plan_(plan), options_(options), report_(report) {
+    report_.packs_documents = plan.packs_documents();
+    report_.max_row_tokens = options.max_tokens;
     for (const Bucket bucket : plan.buckets()) report_.buckets.push_back({bucket, 0});
   }
 
@@ -52,6 +55,10 @@ class Reporter {
     report_.balance_mean /= steps;
     report_.balance_bound_mean /= steps;
     report_.slots_mean /= steps;
+    if (options_.max_tokens > 0) {
+      report_.row_fill = part_of(static_cast<double>(report_.tokens),
+                                 report_.micro_batches * static_cast<double>(options_.max_tokens));
+    }
     report_.micro_batches /= steps * options_.num_ranks;
     report_.cropped_mean = part_of(report_.cropped_mean, items);
     // A full shuffle moves an item by a third of the whole on average.
@@ -66,7 +73,8 @@ class Reporter {
     ++report_.buckets[static_cast<size_t>(item.bucket)].items;
     report_.tokens += item.num_tokens;
     report_.pixels += int64_t{bucket.width} * bucket.height;
-    if (const index::Part* image = plan_.index().image_part(item.sample)) {
+    const index::Part* image = plan_.packs_documents() ? nullptr : plan_.index().image_part(item.sample);
+    if (image != nullptr) {
       report_.cropped_mean += cropped_part(*image, bucket);
     }
     const double place = static_cast<double>(report_.items) * static_cast<double>(report_.coverage.in_index) /
@@ -80,6 +88,7 @@ class Reporter {
   void add(const MicroBatch& slot) {
     if (slot.items.empty()) return;
     report_.micro_batches += 1.0;
+    if (plan_.packs_documents()) return;
     int64_t longest = 0;
     for (const Item& item : slot.items) longest = std::max<int64_t>(longest, item.num_tokens);
     for (const Item& item : slot.items) report_.padded_tokens += longest - item.num_tokens;
@@ -99,6 +108,10 @@ double granularity_bound(const PackedStep& packed, const std::vector<Bucket>& bu
   for (const auto& slots : packed.slots) {
     for (const MicroBatch& slot : slots) {
       for (const Item& item : slot.items) {
+        if (options.max_tokens > 0) {
+          shares.push_back(document_work(item, options));
+          continue;
+        }
         const Bucket bucket = buckets[static_cast<size_t>(item.bucket)];
         shares.push_back(options.work(bucket, options.max_items, item.num_tokens) /
                          static_cast<double>(options.max_items));
@@ -160,6 +173,12 @@ std::string PlanReport::to_json() const {
         {"micro_batches", micro_batches}}},
       {"shuffle", {{"displacement", displacement}, {"neighbours_kept", neighbours_kept}}},
   };
+  if (packs_documents) {
+    json["rows"] = {{"max_tokens", max_row_tokens}, {"fill", row_fill}};
+    json["documents"] = {
+        {"too_short", coverage.too_short}, {"cut", coverage.cut}, {"cut_tokens", coverage.cut_tokens}};
+    return json.dump(2);
+  }
   for (const auto& [bucket, count] : buckets) {
     json["buckets"].push_back({{"width", bucket.width}, {"height", bucket.height}, {"items", count}});
   }
@@ -173,6 +192,16 @@ std::string PlanReport::to_table() const {
   };
   row("epoch", fmt::format("{} of {} steps in {} windows", epoch, steps, windows));
   row("items", fmt::format("{}, {} to {} a step", items, items_min, items_max));
+  if (packs_documents) {
+    row("left out", fmt::format("{} of {} in the index: {} empty, {} too short, {} over the limit",
+                                coverage.in_index - coverage.in_order, coverage.in_index, coverage.no_caption,
+                                coverage.too_short, coverage.over_limit));
+    row("tokens",
+        fmt::format("{}; {} documents are cut and lose {}", tokens, coverage.cut, coverage.cut_tokens));
+    row("padding",
+        fmt::format("0; rows of at most {} tokens are {:.1f} % full", max_row_tokens, 100.0 * row_fill));
+    return text + table_of_work();
+  }
   row("left out",
       fmt::format("{} of {} in the index: {} bad images, {} without caption, {} aspect, {} over the limit",
                   coverage.in_index - coverage.in_order, coverage.in_index, coverage.bad_image,
@@ -183,16 +212,25 @@ std::string PlanReport::to_table() const {
                                      tokens + padded_tokens));
   row("pixel padding",
       fmt::format("0 of {}; buckets cut off {:.1f} % of a picture", pixels, 100.0 * cropped_mean));
+  text += table_of_work();
+  text += "bucket       items\n";
+  for (const auto& [bucket, count] : buckets) {
+    text += fmt::format("{:<13}{}\n", fmt::format("{} x {}", bucket.width, bucket.height), count);
+  }
+  return text;
+}
+
+std::string PlanReport::table_of_work() const {
+  std::string text;
+  const auto row = [&](const char* name, const std::string& value) {
+    text += fmt::format("{:<22}{}\n", name, value);
+  };
   row("balance",
       fmt::format("max/mean of {} ranks: mean {:.4f}, worst {:.4f} (whole items allow {:.4f}, {:.4f})",
                   num_ranks, balance_mean, balance_worst, balance_bound_mean, balance_bound_worst));
   row("micro-batches", fmt::format("{:.1f} a rank and step, {:.1f} slots", micro_batches, slots_mean));
   row("shuffle", fmt::format("displacement {:.2f} of a full shuffle, {:.2f} % of neighbours kept",
                              displacement, 100.0 * neighbours_kept));
-  text += "bucket       items\n";
-  for (const auto& [bucket, count] : buckets) {
-    text += fmt::format("{:<13}{}\n", fmt::format("{} x {}", bucket.width, bucket.height), count);
-  }
   return text;
 }
 

@@ -20,7 +20,11 @@ struct PlanReport {
   int64_t items_max = 0;
   Coverage coverage;
 
-  int64_t tokens = 0;         ///< of captions, without padding
+  bool packs_documents = false;  ///< mode pack: items are documents, micro-batches are rows
+  int64_t max_row_tokens = 0;    ///< mode pack
+  double row_fill = 0.0;  ///< mode pack: tokens / (rows * max_row_tokens); what is missing is not padded
+
+  int64_t tokens = 0;         ///< of captions, without padding; of documents, after the cut
   int64_t padded_tokens = 0;  ///< that micro-batches hold beside them
   int64_t pixels = 0;         ///< of buckets; a micro-batch has one bucket, so none are padding
   double cropped_mean = 0.0;  ///< part of a picture that its bucket cuts off
@@ -43,6 +47,9 @@ struct PlanReport {
 
   [[nodiscard]] std::string to_json() const;
   [[nodiscard]] std::string to_table() const;
+
+ private:
+  [[nodiscard]] std::string table_of_work() const;
 };
 
 /// Plans all steps of `epoch`.

@@ -30,14 +30,7 @@ bool repair_utf8(std::string& text) {
   std::string_view rest = text;
   if (rest.starts_with(detail::kByteOrderMark)) rest.remove_prefix(detail::kByteOrderMark.size());
   std::string repaired;
-  repaired.reserve(rest.size());
-  bool replaced = false;
-  while (!rest.empty()) {
-    const detail::Utf8Step step = detail::next_character(rest);
-    repaired += step.valid ? rest.substr(0, step.length) : detail::kReplacement;
-    replaced |= !step.valid;
-    rest.remove_prefix(step.length);
-  }
+  const bool replaced = detail::replace_broken(rest, repaired);
   text = std::move(repaired);
   return replaced;
 }

@@ -39,4 +39,37 @@ Utf8Step next_character(std::string_view text) {
   return {lead.following + 1, true};
 }
 
+uint32_t code_point(std::string_view character) {
+  const auto byte_at = [&](size_t i) { return static_cast<uint32_t>(static_cast<uint8_t>(character[i])); };
+  if (character.size() == 1) return byte_at(0);
+  uint32_t point = byte_at(0) & (0x7FU >> character.size());
+  for (size_t i = 1; i < character.size(); ++i) point = (point << 6U) | (byte_at(i) & 0x3FU);
+  return point;
+}
+
+void append_utf8(std::string& out, uint32_t code_point) {
+  if (code_point < 0x80) {
+    out += static_cast<char>(code_point);
+    return;
+  }
+  const int following = code_point < 0x800 ? 1 : code_point < 0x10000 ? 2 : 3;
+  const uint32_t lead = following == 1 ? 0xC0 : following == 2 ? 0xE0 : 0xF0;
+  out += static_cast<char>(lead | (code_point >> (6U * static_cast<uint32_t>(following))));
+  for (int i = following - 1; i >= 0; --i)
+    out += static_cast<char>(0x80U | ((code_point >> (6U * static_cast<uint32_t>(i))) & 0x3FU));
+}
+
+bool replace_broken(std::string_view text, std::string& out) {
+  out.clear();
+  out.reserve(text.size());
+  bool replaced = false;
+  while (!text.empty()) {
+    const Utf8Step step = next_character(text);
+    out += step.valid ? text.substr(0, step.length) : kReplacement;
+    replaced |= !step.valid;
+    text.remove_prefix(step.length);
+  }
+  return replaced;
+}
+
 }  // namespace chiliad::text::detail

@@ -15,13 +15,14 @@ struct SourceListing {
   std::vector<index::SourceFile> images;
   std::vector<index::SourceFile> texts;  ///< *.txt
   std::vector<index::SourceFile> tars;
+  std::vector<index::SourceFile> lines;  ///< *.jsonl
 };
 
-/// Lists a folder, or one tar. Throws InvalidInput if `source` is neither.
+/// Lists a folder, or one tar or .jsonl file. Throws InvalidInput if `source` is neither.
 [[nodiscard]] SourceListing list_source(const std::filesystem::path& source);
 
-/// tuxpaint, image_text or webdataset. Throws InvalidInput if the source holds no sample, or both tars and
-/// pictures.
+/// tuxpaint, image_text or webdataset; where there are neither pictures nor tars, jsonl or text. Throws
+/// InvalidInput if the source holds no sample, or both tars and pictures.
 [[nodiscard]] std::string detect_layout(const SourceListing& listing);
 
 /// Pairs pictures with the captions beside them and cuts the list into shards of about `shard_bytes`.

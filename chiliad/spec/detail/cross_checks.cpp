@@ -159,6 +159,14 @@ Found check_buckets(const DataOptions& data, int64_t patch) {
   return std::nullopt;
 }
 
+/// Language models train on documents, the others on pictures.
+Found check_mode(const RunFile& file) {
+  const std::string wanted = is_language_model(file.model) ? "pack" : "bucket";
+  if (file.data.mode == wanted) return std::nullopt;
+  return Conflict{"data.mode", fmt::format("expected {} for family {}, got {}. Change one of them", wanted,
+                                           file.model.family, file.data.mode)};
+}
+
 /// Frozen components must be there, and leave something to train.
 Found check_frozen(const RunFile& file) {
   std::set<std::string> components;
@@ -205,9 +213,34 @@ Found check_tensor_parallel(const RunFile& file) {
   while (!can_share(table, heads, smaller)) --smaller;
   return Conflict{
       "parallel.tp",
-      fmt::format("expected a number that divides the (key) heads ({}) and the cut sizes of every layer, got {}. "
-                  "Did you mean {}?",
-                  heads, tp, smaller)};
+      fmt::format(
+          "expected a number that divides the (key) heads ({}) and the cut sizes of every layer, got {}. "
+          "Did you mean {}?",
+          heads, tp, smaller)};
+}
+
+Found check_documents(const DataOptions& data) {
+  const bool pack = data.mode == "pack";
+  if (pack && data.micro_batch_tokens < data.sequence_length) {
+    return Conflict{"data.micro_batch_tokens",
+                    fmt::format("expected at least data.sequence_length ({}), got {}. Did you mean {}?",
+                                data.sequence_length, data.micro_batch_tokens, data.sequence_length)};
+  }
+  for (const auto& [key, value] :
+       {std::pair("data.tokenizer", data.tokenizer), {"data.end_token", data.end_token}}) {
+    if (pack || value.empty()) continue;
+    return Conflict{key,
+                    fmt::format("expected nothing where data.mode is bucket (its captions are bytes), got "
+                                "'{}'. Set data.mode to pack, or leave it out",
+                                value)};
+  }
+  if (pack && data.tokenizer.empty() && !data.end_token.empty()) {
+    return Conflict{"data.end_token",
+                    fmt::format("expected nothing for bytes, which have their own, got '{}'. Set "
+                                "data.tokenizer, or leave it out",
+                                data.end_token)};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -218,6 +251,8 @@ Found find_conflict(const RunFile& file) {
   if (is_language_model(file.model)) {
     if (auto conflict = check_language(file.model)) return conflict;
   }
+  if (auto conflict = check_mode(file)) return conflict;
+  if (auto conflict = check_documents(file.data)) return conflict;
   if (auto conflict = check_layout(file.parallel)) return conflict;
   if (auto conflict = check_tensor_parallel(file)) return conflict;
   if (auto conflict = check_frozen(file)) return conflict;

@@ -18,6 +18,16 @@ Section data_section() {
           {"index", at<&O::index>, TextRule{.required = true}, kFree,
            "folder made by `chiliad data index`, kept as written; may move, its identity is checked on "
            "resume"},
+          {"mode", at<&O::mode>, ChoiceRule{{"bucket", "pack"}}, kContent,
+           "bucket: a micro-batch holds pictures of one shape; pack: documents one after another, without "
+           "padding"},
+          {"tokenizer", at<&O::tokenizer>, TextRule{}, kFree,
+           "mode pack: a tokenizer.json; may move, its identity is checked on resume; empty: bytes"},
+          {"end_token", at<&O::end_token>, TextRule{}, kContent,
+           "mode pack: content of the token behind each document, such as <|endoftext|>; empty: none (bytes "
+           "have their own)"},
+          {"sequence_length", at<&O::sequence_length>, WholeRule{1, 1 << 24}, kContent,
+           "mode pack: a document is cut to so many positions, each with the next token as its target"},
           {"batch", at<&O::batch>, WholeRule{1, 10'000'000}, kContent, "items a step, over all ranks"},
           {"resolution", at<&O::resolution>, WholeRule{1, 65536}, kContent,
            "buckets hold about resolution * resolution pixels"},
@@ -51,6 +61,8 @@ Section data_section() {
            "the run stops above it, once 100 items were seen"},
           {"micro_batch_items", at<&O::micro_batch_items>, WholeRule{1, 1'000'000}, kFree,
            "most items of a micro-batch"},
+          {"micro_batch_tokens", at<&O::micro_batch_tokens>, WholeRule{1, 1 << 24}, kFree,
+           "mode pack: most positions of a micro-batch; at least sequence_length"},
           {"loader_threads", at<&O::loader_threads>, WholeRule{1, 1024}, kFree,
            "threads that read and decode, for each rank"},
           {"prefetch_steps", at<&O::prefetch_steps>, WholeRule{1, 1024}, kFree,

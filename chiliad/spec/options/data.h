@@ -8,26 +8,32 @@ namespace chiliad::spec {
 
 /// Section `data`: everything that decides which items a step holds (with run.seed and the journal).
 struct DataOptions {
-  std::string index;        ///< folder made by `chiliad data index`
-  int64_t batch = 32;       ///< items a step, over all ranks
-  int64_t resolution = 32;  ///< buckets hold about resolution^2 pixels
-  int64_t bucket_step = 8;  ///< sides are multiples of it; a multiple of model.patch
-  int64_t bucket_min = 16;  ///< shortest side
-  int64_t bucket_max = 64;  ///< longest side
+  std::string index;            ///< folder made by `chiliad data index`
+  std::string mode = "bucket";  ///< bucket: pictures of one shape a micro-batch; pack: documents, no padding
+  int64_t batch = 32;           ///< items a step, over all ranks
+  int64_t resolution = 32;      ///< buckets hold about resolution^2 pixels
+  int64_t bucket_step = 8;      ///< sides are multiples of it; a multiple of model.patch
+  int64_t bucket_min = 16;      ///< shortest side
+  int64_t bucket_max = 64;      ///< longest side
   double max_aspect_error =
       0.0;  ///< |ln(ratio / bucket ratio)| above it: the item is dropped and counted; 0: never
   std::vector<std::string> languages{"en"};  ///< captions to draw from, per item among those it has
   int64_t limit = 0;  ///< use only the first N items of the index (by a keyed choice); 0: all
   std::string order =
       "window";  ///< window: permuted blocks, then inside a window; full: all items permuted; sequential
-  int64_t window_blocks = 16;        ///< K of the window
-  int64_t shape_clusters = 1;        ///< 1: no clustering; N: steps of a window draw from N groups of shapes
-  bool flip = false;                 ///< random horizontal flip
-  std::string crop = "center";       ///< center or random
-  std::string background = "white";  ///< colour under alpha: white, black, or "#rrggbb"
-  std::string on_bad_item = "skip";  ///< skip (weight 0, counted) or stop
-  double max_bad_fraction = 0.05;    ///< of the items seen so far, once 100 were; above it the run stops
-  int64_t micro_batch_items = 32;    ///< most items of a micro-batch
+  int64_t window_blocks = 16;  ///< K of the window
+  int64_t shape_clusters = 1;  ///< 1: no clustering; N: steps of a window draw from N groups of shapes
+  std::string tokenizer;       ///< pack: a tokenizer.json; empty: bytes
+  std::string
+      end_token;  ///< pack: content of the token behind each document; empty: none (bytes have theirs)
+  int64_t sequence_length = 1024;     ///< pack: a document is cut to so many positions (and a last target)
+  bool flip = false;                  ///< random horizontal flip
+  std::string crop = "center";        ///< center or random
+  std::string background = "white";   ///< colour under alpha: white, black, or "#rrggbb"
+  std::string on_bad_item = "skip";   ///< skip (weight 0, counted) or stop
+  double max_bad_fraction = 0.05;     ///< of the items seen so far, once 100 were; above it the run stops
+  int64_t micro_batch_items = 32;     ///< most items of a micro-batch
+  int64_t micro_batch_tokens = 4096;  ///< pack: most positions of a micro-batch
   int64_t loader_threads = 2;
   int64_t prefetch_steps = 4;
   int64_t prefetch_bytes = 64 << 20;  ///< bound of decoded bytes ahead

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace chiliad::text::detail {
@@ -18,5 +20,12 @@ struct Utf8Step {
 
 /// `text` is not empty.
 [[nodiscard]] Utf8Step next_character(std::string_view text);
+
+/// Of one valid character.
+[[nodiscard]] uint32_t code_point(std::string_view character);
+void append_utf8(std::string& out, uint32_t code_point);
+
+/// `text` with U+FFFD for each broken sequence; says whether there was one.
+[[nodiscard]] bool replace_broken(std::string_view text, std::string& out);
 
 }  // namespace chiliad::text::detail

@@ -61,27 +61,46 @@ std::string other_value(const std::string& key, const detail::Option& option) {
   return "9";
 }
 
-// What else a file must say so that the option may be set: some belong to a family or a rope scaling.
+// What else a file must say so that the option may be set: some belong to a family, a rope scaling or a mode.
 std::vector<std::string> ground_of(const std::string& key) {
   if (key == "parallel.dp_shard" || key == "parallel.tp") return {"parallel.nproc=6"};
   const auto one_of = [&](const std::vector<std::string>& names) {
-    return std::any_of(names.begin(), names.end(), [&](const auto& name) { return "model." + name == key; });
+    return std::any_of(names.begin(), names.end(), [&](const auto& name) { return name == key; });
   };
-  std::vector<std::string> ground{"model.mlp_width=64", "model.vocabulary=96",
-                                  "model.rope_original_context=16", "model.family=llama"};
-  if (one_of({"rope_low_frequency", "rope_high_frequency"})) {
-    ground.emplace_back("model.rope_scaling=llama3");
-  } else if (one_of({"rope_factor", "rope_original_context", "rope_beta_fast", "rope_beta_slow",
-                     "rope_attention_factor"})) {
-    ground.emplace_back("model.rope_scaling=yarn");
-  } else if (one_of({"family", "kv_heads", "head_size", "mlp_width", "vocabulary", "rope_theta", "norm_eps",
-                     "tied", "attention_bias", "mlp_bias"})) {
-    ground.erase(ground.begin() + 2);
-  } else if (key != "model.rope_scaling") {
+  std::vector<std::string> ground{"model.mlp_width=64", "model.vocabulary=96", "model.family=llama",
+                                  "data.mode=pack"};
+  const auto with_rope = [&](const char* scaling) {
+    ground.emplace_back("model.rope_original_context=16");
+    ground.emplace_back(scaling);
+  };
+  if (one_of({"model.rope_low_frequency", "model.rope_high_frequency"})) {
+    with_rope("model.rope_scaling=llama3");
+  } else if (one_of({"model.rope_factor", "model.rope_original_context", "model.rope_beta_fast",
+                     "model.rope_beta_slow", "model.rope_attention_factor", "model.rope_scaling"})) {
+    with_rope("model.rope_scaling=yarn");
+  } else if (key == "data.end_token") {
+    ground.emplace_back("data.tokenizer=t.json");
+  } else if (!one_of({"model.family", "model.kv_heads", "model.head_size", "model.mlp_width",
+                      "model.vocabulary", "model.rope_theta", "model.norm_eps", "model.tied",
+                      "model.attention_bias", "model.mlp_bias", "data.mode", "data.tokenizer"})) {
     return {};
   }
   std::erase_if(ground, [&](const auto& change) { return change.rfind(key + "=", 0) == 0; });
   return ground;
+}
+
+std::vector<std::string> with_other_value(const std::string& key, const detail::Option& option) {
+  std::vector<std::string> overrides = ground_of(key);
+  overrides.push_back(key + "=" + other_value(key, option));
+  return overrides;
+}
+
+/// The same file but for one option; it need not be a valid one.
+RunFile with_default(const detail::Option& option, RunFile file) {
+  RunFile usual;
+  const auto from = option.access.field(usual);
+  std::visit([&](auto* to) { *to = *std::get<decltype(to)>(from); }, option.access.field(file));
+  return file;
 }
 
 bool has_another_value(const detail::Option& option) {
@@ -94,8 +113,7 @@ TEST(ResolvedTest, EveryOptionSurvivesTheWayToYamlAndBack) {
     for (const auto& option : section.options) {
       if (!has_another_value(option)) continue;
       const std::string key = section.name + "." + option.name;
-      std::vector<std::string> overrides = ground_of(key);
-      overrides.push_back(key + "=" + other_value(key, option));
+      std::vector<std::string> overrides = with_other_value(key, option);
       if (key != "data.index") overrides.emplace_back("data.index=birds");
       const RunFile file = parse_run_file("version: 1\n", "run.yaml", "run", overrides);
       EXPECT_TRUE(compare(file, read_back(file)).empty()) << key << "\n" << to_yaml(file);
@@ -161,14 +179,12 @@ TEST(ResolvedTest, ModelObjectiveAndContentAreFixed) {
 }
 
 TEST(ContentDigestTest, ChangesWithContentOnly) {
-  const Digest usual = content_digest(with({}));
   for (const auto& section : detail::sections()) {
     for (const auto& option : section.options) {
       const std::string key = section.name + "." + option.name;
       if (!has_another_value(option) || key == "data.index") continue;
-      std::vector<std::string> overrides = ground_of(key);  // no content itself
-      overrides.push_back(key + "=" + other_value(key, option));
-      const bool changed = content_digest(with(overrides)) != usual;
+      const RunFile file = with(with_other_value(key, option));
+      const bool changed = content_digest(file) != content_digest(with_default(option, file));
       const bool is_content =
           (section.name == "data" && option.on_resume != detail::OnResume::kFree) || key == "run.seed";
       EXPECT_EQ(changed, is_content) << key;

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "chiliad/base/hash.h"
+
+namespace chiliad::text {
+
+/// Text to token ids and back. Immutable; all calls are thread-safe.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  /// Ids of the text alone, without the frame (bos, eos) of the post-processor. Contents of added tokens in
+  /// the text become those tokens. What is not UTF-8 counts as U+FFFD. Throws InvalidInput where a split
+  /// pattern of the tokenizer gives up on the text.
+  [[nodiscard]] virtual std::vector<int32_t> encode(std::string_view text) const = 0;
+  /// The same inside the frame.
+  [[nodiscard]] virtual std::vector<int32_t> encode_with_special(std::string_view text) const = 0;
+  /// Ids that are in no vocabulary are left out, special tokens where asked; always UTF-8.
+  [[nodiscard]] virtual std::string decode(std::span<const int32_t> ids, bool skip_special) const = 0;
+  /// One more than the largest id: rows that an embedding needs.
+  [[nodiscard]] virtual int32_t vocabulary_size() const = 0;
+  /// Id of the token with exactly this content (as it is written in the vocabulary).
+  [[nodiscard]] virtual std::optional<int32_t> id_of(std::string_view token) const = 0;
+  /// Names this tokenizer and its settings; keys derived columns.
+  [[nodiscard]] virtual Digest digest() const = 0;
+};
+
+/// Reads a Hugging Face tokenizer.json with a model of type BPE: byte-level (GPT-2, Llama-3, Qwen2), with a
+/// word suffix (CLIP), or with byte_fallback (Llama-2). Its `truncation` and `padding` are not applied.
+/// Throws InvalidInput naming the part that is wrong, or that is not covered yet (other models, steps).
+[[nodiscard]] std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& path);
+
+}  // namespace chiliad::text
