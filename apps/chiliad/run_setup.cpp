@@ -54,16 +54,7 @@ stepplan::Plan open_plan(const spec::RunFile& file, const index::Index& index,
                          const text::DocumentEncoder* encoder) {
   const Digest tokenizer =
       encoder != nullptr ? encoder->digest() : text::ByteTokenizer(file.model.text_max_tokens).digest();
-  // Shared by the copies of the function below, as std::function demands.
-  auto columns = std::make_shared<std::vector<index::TokenColumn>>();
-  for (const auto& shard : index.shards()) {
-    const auto path = index::token_column_path(index.folder(), shard.content, tokenizer);
-    columns->push_back(index::read_token_column(path, shard.captions.size()));
-  }
-  const auto count = [columns](uint32_t shard, uint32_t caption) {
-    return (*columns)[shard].caption_tokens[caption];
-  };
-  return {index, file.data, file.run.seed, count, tokenizer};
+  return {index, file.data, file.run.seed, stepplan::column_counts(index, tokenizer), tokenizer};
 }
 
 stepplan::PackOptions pack_options(const spec::RunFile& file, const text::DocumentEncoder* encoder,

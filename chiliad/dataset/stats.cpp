@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
+#include "chiliad/base/error.h"
 #include "chiliad/image/image.h"
+#include "chiliad/io/file.h"
 
 namespace chiliad::dataset {
 namespace {
@@ -87,6 +90,35 @@ void fill_percentiles(Stats& stats, std::vector<uint32_t> lengths) {
   }
 }
 
+/// Digests that columns of the first shard are named by.
+std::vector<Digest> counted_tokenizers(const index::Index& index) {
+  std::vector<Digest> found;
+  if (index.shards().empty()) return found;
+  const auto sample = index::token_column_path(index.folder(), index.shards()[0].content, {});
+  const std::string prefix = index.shards()[0].content.hex() + "-";
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(sample.parent_path(), error)) {
+    const std::string name = entry.path().stem().string();
+    if (entry.path().extension() != sample.extension() || !name.starts_with(prefix)) continue;
+    try {
+      found.push_back(Digest::from_hex(name.substr(prefix.size())));
+    } catch (const CorruptData&) {  // not one of ours
+    }
+  }
+  return found;
+}
+
+void count_tokens(Stats& stats, const index::Index& index, const Digest& tokenizer) {
+  int64_t tokens = 0;
+  for (const index::Shard& shard : index.shards()) {
+    const auto path = index::token_column_path(index.folder(), shard.content, tokenizer);
+    if (!io::stat_file(path).has_value()) return;
+    const index::TokenColumn column = index::read_token_column(path, shard.captions.size());
+    for (const uint32_t count : column.caption_tokens) tokens += count;
+  }
+  stats.tokens_by_tokenizer[tokenizer.hex()] = tokens;
+}
+
 }  // namespace
 
 Stats compute_stats(const index::Index& index) {
@@ -111,6 +143,7 @@ Stats compute_stats(const index::Index& index) {
     }
   }
   fill_percentiles(stats, std::move(lengths));
+  for (const Digest& tokenizer : counted_tokenizers(index)) count_tokens(stats, index, tokenizer);
   return stats;
 }
 

@@ -17,7 +17,7 @@ struct Bin {
   int64_t count = 0;
 };
 
-/// What an index says of its data set; no payload is read.
+/// What an index and its token columns say of the data set; no payload is read.
 struct Stats {
   int64_t num_samples = 0;
   int64_t num_bad = 0;         ///< lines of bad.jsonl
@@ -32,6 +32,9 @@ struct Stats {
   std::map<std::string, int64_t> captions_by_language;  ///< "" is unknown
   std::map<std::string, int64_t> images_by_flag;  ///< "alpha", "palette", ...; a picture may count in several
   std::map<std::string, int64_t> parts_by_media;
+  /// All captions' tokens, uncut for documents, by the digest of the tokenizer; of those that every shard has
+  /// a token column of.
+  std::map<std::string, int64_t> tokens_by_tokenizer;
   std::vector<Bin> aspect_ratios;  ///< width / height of sound pictures, as steps of a factor
   std::vector<Bin> sizes;          ///< sqrt(width * height) in pixels, powers of two
   /// Caption bytes at 0, 25, 50, 75, 95, 99 and 100 %: the smallest length that so many captions do not

@@ -79,6 +79,7 @@ std::string to_json(const Stats& stats) {
                   {"captions_by_language", stats.captions_by_language},
                   {"images_by_flag", stats.images_by_flag},
                   {"parts_by_media", stats.parts_by_media},
+                  {"tokens_by_tokenizer", stats.tokens_by_tokenizer},
                   {"aspect_ratios", bins_json(stats.aspect_ratios)},
                   {"sizes", bins_json(stats.sizes)},
                   {"caption_bytes", percentiles}};
@@ -102,7 +103,10 @@ std::string to_table(const Stats& stats) {
   for (size_t i = 0; i < Stats::kPercentiles.size(); ++i) {
     text += fmt::format(" {}%: {} ", Stats::kPercentiles[i], stats.caption_bytes[i]);
   }
-  return text + "\n";
+  text += "\n";
+  if (!stats.tokens_by_tokenizer.empty())
+    add_counts(text, "tokens, by the tokenizer's digest", stats.tokens_by_tokenizer);
+  return text;
 }
 
 }  // namespace chiliad::dataset

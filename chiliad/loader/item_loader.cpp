@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/planted.h"
 #include "chiliad/image/image.h"
 #include "chiliad/image/resize.h"
 #include "chiliad/loader/batch.h"
@@ -132,7 +133,8 @@ std::string ItemLoader::load_document(const stepplan::Item& item, const ItemPlac
   check_count(item, positions);
   CHILIAD_CHECK_EQ(place.tokens.size(), positions);
   std::copy_n(ids.begin(), positions, place.tokens.begin());
-  std::copy_n(ids.begin() + 1, positions, place.targets.begin());
+  const int shift = planted_bug("targets_not_shifted") ? 0 : 1;
+  std::copy_n(ids.begin() + shift, positions, place.targets.begin());
   return "";
 }
 

@@ -45,6 +45,9 @@ struct Coverage {
 
 /// Token count of the caption `caption` of shard `shard`; in mode pack uncut, with the tokens around it.
 using TokenCount = std::function<uint32_t(uint32_t shard, uint32_t caption)>;
+/// Counts of the token columns of `index` that are keyed by `tokenizer`, the digest of a tokenizer or
+/// document encoder. Throws as index::read_token_column.
+[[nodiscard]] TokenCount column_counts(const index::Index& index, const Digest& tokenizer);
 
 /// The pure function from a step number to its items. Immutable but for the journal's amendments; `select` is
 /// thread-safe. Order: docs/formats/plan.md.

@@ -4,7 +4,8 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "chiliad/base/error.h"
 #include "chiliad/text/detail/utf8.h"
@@ -311,16 +312,17 @@ Frame frame_of(const Part& part) {
   return frame;
 }
 
-std::pair<std::string, std::string> merge_of(const Part& part, const Json& json) {
+/// Nothing where it is none.
+std::optional<std::pair<std::string, std::string>> merge_of(const Json& json) {
   if (json.is_array() && json.size() == 2 && json[0].is_string() && json[1].is_string())
-    return {json[0].get<std::string>(), json[1].get<std::string>()};
+    return std::pair(json[0].get<std::string>(), json[1].get<std::string>());
   if (json.is_string()) {
     const auto& text = json.get_ref<const std::string&>();
     const size_t space = text.find(' ');
     if (space != std::string::npos && text.find(' ', space + 1) == std::string::npos)
-      return {text.substr(0, space), text.substr(space + 1)};
+      return std::pair(text.substr(0, space), text.substr(space + 1));
   }
-  part.expected("two tokens, as \"a b\" or [\"a\", \"b\"]");
+  return std::nullopt;
 }
 
 BpeParts model_of(const Part& part) {
@@ -330,13 +332,20 @@ BpeParts model_of(const Part& part) {
   if (type.absent() && part.member("merges").absent()) type.expected("\"BPE\"");
   BpeParts model;
   const Part vocabulary = part.member("vocab");
-  for (const auto& [content, id] : vocabulary.object().items())
-    model.vocabulary.emplace_back(content, Part(&id, part.file(), "model.vocab." + content).id());
+  model.vocabulary.reserve(vocabulary.object().size());
+  for (const auto& [content, id] : vocabulary.object().get_ref<const Json::object_t&>()) {
+    const bool fits = id.is_number_unsigned() && id.get<uint64_t>() < kMaxIds;  // the usual case, quickly
+    model.vocabulary.emplace_back(content, fits ? id.get<int32_t>() : vocabulary.member(content).id());
+  }
   const Part merges = part.member("merges");
   const Json& list = merges.array();
   if (list.size() > static_cast<size_t>(kMaxIds)) merges.expected("at most 4194304 merges");
   model.merges.reserve(list.size());
-  for (size_t i = 0; i < list.size(); ++i) model.merges.push_back(merge_of(merges.element(i), list[i]));
+  for (size_t i = 0; i < list.size(); ++i) {
+    auto merge = merge_of(list[i]);
+    if (!merge) merges.element(i).expected("two tokens, as \"a b\" or [\"a\", \"b\"]");
+    model.merges.push_back(*std::move(merge));
+  }
   const Part unknown = part.member("unk_token");
   if (!unknown.absent()) model.unknown = unknown.text();
   model.continuing_prefix = part.member("continuing_subword_prefix").text_or("");
@@ -350,8 +359,8 @@ BpeParts model_of(const Part& part) {
 
 /// An added token that the vocabulary has too must be the same there; no two contents share an id.
 void check_added(const TokenizerFile& file, const Part& part) {
-  std::map<int32_t, std::string_view> content_of;
-  std::map<std::string_view, int32_t> id_of;
+  std::unordered_map<int32_t, std::string_view> content_of;
+  std::unordered_map<std::string_view, int32_t> id_of;
   for (const auto& [content, id] : file.model.vocabulary) {
     content_of.emplace(id, content);
     id_of.emplace(content, id);
@@ -368,7 +377,8 @@ void check_added(const TokenizerFile& file, const Part& part) {
 }
 
 void check_frame(const TokenizerFile& file, const Part& part) {
-  std::set<int32_t> known;
+  if (file.frame.before.empty() && file.frame.after.empty()) return;
+  std::unordered_set<int32_t> known;
   for (const auto& token : file.model.vocabulary) known.insert(token.second);
   for (const AddedToken& token : file.added) known.insert(token.id);
   for (const auto* side : {&file.frame.before, &file.frame.after}) {

@@ -114,6 +114,27 @@ TEST(DataTest, AnIndexOfNothingIsWrongInput) {
   expect_one_error_line(result);
 }
 
+TEST(DataTest, PlansDocumentsWithoutPadding) {
+  const TempDir folder;
+  const auto index = (folder.path() / "index").string();
+  std::string lines;
+  for (int i = 1; i <= 40; ++i) lines += "{\"text\": \"" + std::string(static_cast<size_t>(i), 'x') + "\"}\n";
+  io::write_atomic(folder.path() / "text.jsonl", lines);
+  io::write_atomic(folder.path() / "run.yaml",
+                   "version: 1\ndata: {index: \"" + index +
+                       "\", mode: pack, batch: 20, sequence_length: 32, micro_batch_tokens: 64}\n");
+  EXPECT_EQ(run_chiliad({"data", "index", (folder.path() / "text.jsonl").string(), "--out", index}).exit_code,
+            0);
+  const auto result = run_chiliad(
+      {"data", "plan", (folder.path() / "run.yaml").string(), "--ranks", "2", "--json", "--quiet"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto plan = nlohmann::json::parse(result.out);
+  EXPECT_EQ(plan["items"], 40);
+  EXPECT_EQ(plan["padded_tokens"], 0);
+  EXPECT_EQ(plan["tokens"], 784);  // a document of i bytes has i targets, at most 32
+  EXPECT_EQ(plan["documents"]["cut"], 8);
+}
+
 TEST(DataTest, ADamagedManifestIsDamagedData) {
   const TempDir folder;
   io::write_atomic(folder.path() / "manifest.json", std::string_view("{"));

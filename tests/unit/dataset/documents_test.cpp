@@ -91,6 +91,15 @@ TEST_F(DocumentsTest, CountsTokensOfTheDocumentNotOfItsLine) {
   EXPECT_EQ(build_document_columns(index_, *encoder, {}), 0);
 }
 
+TEST_F(DocumentsTest, StatsAddUpTokensThatAreCounted) {
+  tree_.add("a.jsonl", "{\"text\": \"one\"}\n{\"text\": \"two\"}\n");
+  build();
+  EXPECT_TRUE(compute_stats(index_).tokens_by_tokenizer.empty());
+  const auto encoder = text::DocumentEncoder::open("", "");
+  (void)build_document_columns(index_, *encoder, {});
+  EXPECT_THAT(compute_stats(index_).tokens_by_tokenizer, ElementsAre(std::pair(encoder->digest().hex(), 8)));
+}
+
 TEST_F(DocumentsTest, VerifiesAndCounts) {
   tree_.add("a.jsonl", "{\"text\": \"one\"}\n{\"text\": \"two\"}\n");
   build();

@@ -2,56 +2,37 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fmt/core.h>
-
 #include <map>
 #include <memory>
 
 #include "chiliad/base/error.h"
-#include "chiliad/dataset/build_index.h"
 #include "chiliad/io/file.h"
 #include "chiliad/loader/loader.h"
 #include "tests/support/document_index.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/made_documents.h"
 
 namespace chiliad::loader {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
 constexpr int kDocuments = 90;
 
-std::string document(int i) {
-  return fmt::format("document {}\n{}", i, std::string(static_cast<size_t>(i * 7 % 61), 'x'));
-}
-
 class RowsTest : public ::testing::Test {
  protected:
-  RowsTest() : encoder_(text::DocumentEncoder::open("", "")) {
-    fs::create_directories(folder_.path() / "source");
-    std::string lines;
-    for (int i = 0; i < kDocuments; ++i)
-      lines += fmt::format("{{\"text\": \"document {}\\n{}\"}}\n", i,
-                           document(i).substr(document(i).find('\n') + 1));
-    io::write_atomic(source(), lines);
-    (void)dataset::build_index(source(), folder_.path() / "index", {}, {});
-    index_ = index::Index::open(folder_.path() / "index");
-    (void)dataset::build_document_columns(index_, *encoder_, {});
+  RowsTest() : data_(kDocuments) {
     options_.mode = "pack";
     options_.batch = 12;
     options_.sequence_length = 48;
     options_.order = "full";
-    const auto column = index::read_token_column(
-        index::token_column_path(index_.folder(), index_.shards()[0].content, encoder_->digest()),
-        kDocuments);
-    plan_ = std::make_unique<stepplan::Plan>(
-        index_, options_, 5, [column](uint32_t, uint32_t caption) { return column.caption_tokens[caption]; },
-        encoder_->digest());
+    make_plan(stepplan::column_counts(data_.index(), encoder().digest()));
   }
 
-  fs::path source() const { return folder_.path() / "source" / "a.jsonl"; }
+  const text::DocumentEncoder& encoder() const { return *data_.encoder(); }
+  void make_plan(const stepplan::TokenCount& tokens) {
+    plan_ = std::make_unique<stepplan::Plan>(data_.index(), options_, 5, tokens, encoder().digest());
+  }
 
   LoaderOptions loader_options(int rank = 0, int num_ranks = 1) const {
     LoaderOptions options;
@@ -59,13 +40,13 @@ class RowsTest : public ::testing::Test {
     options.pack.num_ranks = num_ranks;
     options.pack.max_tokens = 100;
     options.pack.row_work = test::row_work();
-    options.documents = encoder_;
+    options.documents = data_.encoder();
     options.sequence_length = options_.sequence_length;
     return options;
   }
 
   Loader make(const LoaderOptions& options, int64_t first, int64_t end) {
-    return {index_, *plan_, journal_, first, end, options};
+    return {data_.index(), *plan_, journal_, first, end, options};
   }
 
   std::vector<RankStep> steps(const LoaderOptions& options, int64_t first, int64_t end) {
@@ -75,9 +56,7 @@ class RowsTest : public ::testing::Test {
     return found;
   }
 
-  test::TempDir folder_;
-  std::shared_ptr<const text::DocumentEncoder> encoder_;
-  index::Index index_;
+  test::MadeDocuments data_;
   spec::DataOptions options_;
   stepplan::Journal journal_;
   std::unique_ptr<stepplan::Plan> plan_;
@@ -106,7 +85,8 @@ TEST_F(RowsTest, ARowHoldsDocumentsAndTheirNextTokens) {
       const auto tokens = batch.tokens.as<int32_t>();
       const auto targets = batch.targets.as<int32_t>();
       for (size_t d = 0; d < batch.items.size(); ++d) {
-        const auto ids = encoder_->encode(document(static_cast<int>(batch.items[d].sample)));
+        const auto ids =
+            encoder().encode(test::MadeDocuments::document(static_cast<int>(batch.items[d].sample)));
         const auto begin = static_cast<size_t>(batch.cu_seqlens[d]);
         const auto end = static_cast<size_t>(batch.cu_seqlens[d + 1]);
         ASSERT_EQ(end - begin, std::min<size_t>(ids.size() - 1, 48));
@@ -169,10 +149,10 @@ TEST_F(RowsTest, ResumesAtEveryStep) {
 }
 
 TEST_F(RowsTest, WrongBytesAreAVerdictAndKeepTheirPlace) {
-  std::string lines = io::read_text(source(), 1 << 20);
+  std::string lines = io::read_text(data_.source(), 1 << 20);
   const size_t at = lines.find("document 13");
   lines[at] = 'D';
-  io::write_atomic(source(), lines);
+  io::write_atomic(data_.source(), lines);
   int verdicts = 0;
   for (const RankStep& step : steps(loader_options(), 0, plan_->steps_per_epoch())) {
     for (const Verdict& verdict : step.verdicts) {
@@ -210,8 +190,7 @@ TEST_F(RowsTest, ReadsEveryDocumentOnce) {
 }
 
 TEST_F(RowsTest, AStaleTokenColumnIsNamed) {
-  plan_ = std::make_unique<stepplan::Plan>(
-      index_, options_, 5, [](uint32_t, uint32_t) { return 3U; }, encoder_->digest());
+  make_plan([](uint32_t, uint32_t) { return 3U; });
   Loader loading = make(loader_options(), 0, 1);
   EXPECT_THAT([&] { (void)loading.next(); }, ThrowsMessage<CorruptData>(HasSubstr("token column")));
 }
