@@ -67,8 +67,7 @@ stepplan::PackOptions pack_options(const spec::RunFile& file, const text::Docume
     return options;
   }
   options.max_tokens = file.data.micro_batch_tokens;
-  options.row_work = stepplan::make_row_work(file.model, encoder->tokenizer().vocabulary_size(),
-                                             spec::rates_of(file.parallel));
+  options.row_work = stepplan::make_row_work(file.model, spec::rates_of(file.parallel));
   return options;
 }
 

@@ -10,6 +10,7 @@
 #include "chiliad/generate/retrieval.h"
 #include "chiliad/image/encode.h"
 #include "chiliad/io/file.h"
+#include "chiliad/text/byte_tokenizer.h"
 #include "chiliad/train/trainer.h"
 
 namespace chiliad::worker {
@@ -32,8 +33,9 @@ int run_eval(const EvalArguments& arguments) {
   const generate::InferenceModel model(checkpoint);
   const auto& run = model.run();
   const auto index = index::Index::open(run.data.index);
-  const stepplan::Plan plan(index, run.data, run.run.seed,
-                            train::make_token_count(index, run.model.text_max_tokens));
+  const stepplan::Plan plan(
+      index, run.data, run.run.seed,
+      train::make_token_count(index, text::ByteTokenizer(run.model.text_max_tokens).digest()));
   generate::RetrievalOptions options;
   options.num_captions = arguments.captions;
   options.seed = arguments.seed;

@@ -30,12 +30,20 @@ at::Tensor read_parameter(const checkpoint::Checkpoint& ckpt, const std::string&
 
 InferenceModel::InferenceModel(const checkpoint::Checkpoint& checkpoint)
     : run_(spec::parse_run_file(checkpoint.config(), checkpoint.path().string() + " (config)", "run", {})) {
+  if (spec::is_language_model(run_.model)) {
+    throw InvalidInput(
+        checkpoint.path().string(),
+        fmt::format("is a language model ({}): pictures are made by pixel_dit. Its text is not "
+                    "covered yet",
+                    run_.model.family));
+  }
   layers_ = model::build_model(run_.model);
   for (auto& layer : layers_) {
     std::vector<at::Tensor> params;
     for (const auto& param : layer->decl().params) {
-      averaged_ = checkpoint.find("ema", param.name) != nullptr;
-      params.push_back(read_parameter(checkpoint, averaged_ ? "ema" : "model", param));
+      const bool averaged = checkpoint.find("ema", param.name) != nullptr;  // frozen ones have none
+      averaged_ = averaged_ || averaged;
+      params.push_back(read_parameter(checkpoint, averaged ? "ema" : "model", param));
     }
     layer->bind(std::move(params));
   }

@@ -34,7 +34,8 @@ TrainingPicture load_picture(loader::ItemLoader& items, const stepplan::Item& it
   HostArray pixels(DType::kU8, Shape{bucket.height, bucket.width, 3});
   std::vector<int32_t> tokens(std::max<size_t>(1, item.num_tokens));
   int32_t count = 0;
-  const std::string refusal = items.load(item, bucket, {pixels.bytes(), tokens, &count});
+  const std::string refusal =
+      items.load(item, bucket, {.pixels = pixels.bytes(), .tokens = tokens, .token_count = &count});
   if (!refusal.empty()) return picture;
   for (int32_t i = 0; i < count; ++i) {
     if (tokens[static_cast<size_t>(i)] >= 2)

@@ -61,6 +61,15 @@ class Generator {
   /// Whether whole parameters are gathered for the forward of a slot, or still there from the one before.
   [[nodiscard]] bool gathers(int32_t slot) const { return options_.sharded && (!options_.keep || slot == 0); }
   [[nodiscard]] bool frees() const { return options_.sharded && !options_.keep; }
+  [[nodiscard]] bool is_lent(int32_t layer) const {
+    return !options_.lent.empty() && options_.lent[static_cast<size_t>(layer)];
+  }
+  /// Whether a layer's parameters go after its forward; else they stay until its backward, or the end of the
+  /// slot where it has none.
+  [[nodiscard]] bool goes_after_forward(int32_t layer) const {
+    if (!frees() || is_lent(layer)) return false;
+    return layer < last_layer_ || last_layer_ < first_trained_;  // the last one is needed again at once
+  }
 
   void emit(Op op, int32_t layer = -1, int32_t slot = -1) {
     program_.instructions.push_back({op, layer, slot});
@@ -72,16 +81,15 @@ class Generator {
       if (gathers(slot) && layer < last_layer_) emit(Op::kUnshard, layer + 1);
       if (gathers(slot)) emit(Op::kAwaitUnshard, layer);
       emit(Op::kForward, layer, slot);
-      // The last one is needed again at once.
-      if (frees() && (layer < last_layer_ || last_layer_ < first_trained_)) emit(Op::kReshard, layer);
+      if (goes_after_forward(layer)) emit(Op::kReshard, layer);
     }
   }
 
   void backward(int32_t slot) {
     int32_t reducing = -1;
     for (int32_t layer = last_layer_; layer >= first_trained_; --layer) {
-      if (frees() && layer > first_trained_) emit(Op::kUnshard, layer - 1);
-      if (frees() && layer < last_layer_) emit(Op::kAwaitUnshard, layer);
+      if (layer > first_trained_ && goes_after_forward(layer - 1)) emit(Op::kUnshard, layer - 1);
+      if (goes_after_forward(layer)) emit(Op::kAwaitUnshard, layer);
       emit(Op::kBackward, layer, slot);
       if (frees() || (options_.sharded && is_last(slot))) emit(Op::kReshard, layer);
       if (reducing >= 0) finish_reduce(reducing, slot);
@@ -92,9 +100,11 @@ class Generator {
       if (!options_.sharded) finish_reduce(std::exchange(reducing, -1), slot);
     }
     if (reducing >= 0) finish_reduce(reducing, slot);
-    if (!options_.keep || !options_.sharded || !is_last(slot)) return;
-    for (int32_t layer = std::min(first_trained_, options_.num_layers) - 1; layer >= 0; --layer)
-      emit(Op::kReshard, layer);
+    // Layers without a backward whose parameters are still whole.
+    if (!frees() && !(options_.sharded && is_last(slot))) return;
+    for (int32_t layer = first_trained_ - 1; layer >= 0; --layer) {
+      if (!goes_after_forward(layer)) emit(Op::kReshard, layer);
+    }
   }
 
   void finish_reduce(int32_t layer, int32_t slot) {

@@ -51,10 +51,11 @@ struct Program {
 struct ProgramOptions {
   int32_t num_layers = 0;
   int32_t num_slots = 0;
-  bool sharded = false;          ///< whole parameters are gathered for use
-  bool keep = false;             ///< sharded: they stay whole from the first forward to the last backward
-  bool tensor_parallel = false;  ///< some parameters have copies on tensor-parallel ranks
-  std::vector<bool> trained = {};     ///< by layer; empty: all
+  bool sharded = false;            ///< whole parameters are gathered for use
+  bool keep = false;               ///< sharded: they stay whole from the first forward to the last backward
+  bool tensor_parallel = false;    ///< some parameters have copies on tensor-parallel ranks
+  std::vector<bool> lent = {};     ///< by layer: later layers read its parameters, which stay whole so long
+  std::vector<bool> trained = {};  ///< by layer; empty: all
 };
 
 /// One step of data parallelism with sharded optimizer state, and with sharded parameters where asked. Slots

@@ -65,10 +65,11 @@ inline constexpr int kNumLayerKinds = static_cast<int>(LayerKind::kLanguageHead)
 struct LayerDecl {
   LayerKind kind;
   std::string name;       ///< prefix of its parameters
-  std::string component;  ///< text_encoder, backbone, head, language_model
+  std::string component;  ///< text_encoder, embedding, backbone, head
   std::vector<ParamDecl> params;
   std::vector<std::string> reads;   ///< carry entries that it takes
   std::vector<std::string> writes;  ///< carry entries that it replaces or adds
+  bool lends_params = false;        ///< an entry is a view of its parameters, which later layers read
   int64_t width = 0;
   int64_t hidden = 0;  ///< MLP width
   int64_t pixels = 0;  ///< values of one patch

@@ -69,7 +69,8 @@ struct SchemaVisitor {
   Json operator()(const detail::TextListRule& rule) const {
     Json item{{"type", "string"}, {"minLength", 1}};
     if (!rule.pattern.empty()) item["pattern"] = rule.pattern;
-    return {{"type", "array"}, {"items", item}, {"minItems", rule.may_be_empty ? 0 : 1}, {"uniqueItems", true}};
+    return {
+        {"type", "array"}, {"items", item}, {"minItems", rule.may_be_empty ? 0 : 1}, {"uniqueItems", true}};
   }
 };
 

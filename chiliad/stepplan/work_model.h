@@ -10,9 +10,7 @@ namespace chiliad::stepplan {
 /// table.
 [[nodiscard]] WorkModel make_work_model(const spec::ModelOptions& model, const spec::Rates& rates);
 
-/// The same of rows of documents in a causal transformer of the model's width and depth over `vocabulary`
-/// ids.
-[[nodiscard]] RowWork make_row_work(const spec::ModelOptions& model, int64_t vocabulary,
-                                    const spec::Rates& rates);
+/// The same of rows of documents in a language model.
+[[nodiscard]] RowWork make_row_work(const spec::ModelOptions& model, const spec::Rates& rates);
 
 }  // namespace chiliad::stepplan

@@ -1,13 +1,11 @@
 #include <memory>
 #include <vector>
 
-#include "chiliad/text/byte_tokenizer.h"
 #include "chiliad/train/trainer.h"
 
 namespace chiliad::train {
 
-stepplan::TokenCount make_token_count(const index::Index& index, int64_t max_tokens) {
-  const Digest tokenizer = text::ByteTokenizer(max_tokens).digest();
+stepplan::TokenCount make_token_count(const index::Index& index, const Digest& tokenizer) {
   auto columns = std::make_shared<std::vector<index::TokenColumn>>();  // shared by the copies of the function
   for (const auto& shard : index.shards()) {
     columns->push_back(index::read_token_column(

@@ -1,21 +1,16 @@
 #include "chiliad/train/step_stage.h"
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/planted.h"
-#include "chiliad/device/tensor.h"
-#include "chiliad/model/build_model.h"
-#include "chiliad/objective/flow.h"
 #include "chiliad/ops/adamw.h"
 #include "chiliad/optim/ema.h"
 #include "chiliad/optim/learning_rate.h"
 #include "chiliad/parallel/replicated_sum.h"
-#include "chiliad/text/byte_tokenizer.h"
 
 namespace chiliad::train {
 namespace {
@@ -26,6 +21,7 @@ enum Field : size_t {
   kSquares,
   kLoss,
   kWeight,
+  kItems,
   kVerdicts,
   kStop,
   kWorkSeconds,
@@ -38,37 +34,15 @@ enum Field : size_t {
   kNumFields
 };
 
-std::vector<uint64_t> draw_keys(const std::vector<stepplan::Item>& items) {
-  std::vector<uint64_t> keys;
-  keys.reserve(items.size());
-  for (const auto& item : items) keys.push_back(item.draw_key);
-  return keys;
-}
-
-/// Tokens as int64 [B, T]; the rows of dropped captions are the null caption alone.
-at::Tensor training_tokens(const loader::Batch& batch, const spec::ObjectiveOptions& options) {
-  at::Tensor tokens = device::as_tensor(batch.tokens).to(at::kLong);
-  auto* data = tokens.mutable_data_ptr<int64_t>();
-  const int64_t length = tokens.size(1);
-  for (size_t i = 0; i < batch.items.size(); ++i, data += length) {
-    if (!objective::draw_caption_dropout(options, batch.items[i].draw_key)) continue;
-    std::fill(data, data + length, int64_t{text::ByteTokenizer::kPad});
-    data[0] = text::ByteTokenizer::kNull;
-  }
-  return tokens;
-}
-
-at::Tensor float_tensor(const std::vector<float>& values) {
-  at::Tensor tensor = at::empty({static_cast<int64_t>(values.size())}, at::kFloat);
-  std::copy(values.begin(), values.end(), tensor.mutable_data_ptr<float>());
-  return tensor;
-}
-
 }  // namespace
 
 StepStage::StepStage(const spec::RunFile& run, std::vector<std::unique_ptr<layers::Layer>>& layers,
                      std::vector<std::unique_ptr<parallel::ShardedLayer>>& shards, parallel::Mesh& mesh)
-    : run_(run), layers_(layers), shards_(shards), mesh_(mesh) {
+    : run_(run),
+      layers_(layers),
+      shards_(shards),
+      mesh_(mesh),
+      task_(make_task(run, mesh.tensor_parallel())) {
   while (first_trained_ < std::ssize(shards_) && !shard(first_trained_).trained()) ++first_trained_;
 }
 
@@ -81,6 +55,7 @@ void StepStage::begin(loader::RankStep step, const StepSettings& settings) {
   settings_ = settings;
   loss_sum_ = 0.0;
   weight_sum_ = 0.0;
+  items_sum_ = 0;
   updates_ = false;
   agreement_ = {};
   slots_.clear();
@@ -94,34 +69,21 @@ bool StepStage::is_empty(int32_t slot) const {
 double StepStage::divisor() const {
   if (planted_bug("wrong_normaliser")) {
     double local = 0.0;
-    for (const auto& batch : step_.slots) local += static_cast<double>(batch.items.size());
+    for (const auto& batch : step_.slots) local += task_->actual(batch);
     return std::max(1.0, local * mesh_.shape().dp());
   }
-  return static_cast<double>(std::max<int64_t>(1, step_.num_items));
+  return static_cast<double>(std::max<int64_t>(1, task_->planned(step_)));
 }
 
 void StepStage::load(int32_t slot) {
   if (is_empty(slot)) return;
   const loader::Batch& batch = step_.slots[static_cast<size_t>(slot)];
   SlotState& state = slots_[static_cast<size_t>(slot)];
-  const int64_t patch = run_.model.patch;
-  const int64_t rows = batch.bucket.height / patch;
-  const int64_t columns = batch.bucket.width / patch;
-  const auto keys = draw_keys(batch.items);
-  std::vector<float> times;
-  std::vector<float> weights;
-  for (const auto& item : batch.items) {
-    times.push_back(objective::draw_time(run_.objective, item.draw_key));
-    weights.push_back(item.weight);
-    weight_sum_ += static_cast<double>(item.weight);
-  }
-  state.x0 = objective::patchify(device::as_tensor(batch.pixels), patch);
-  state.noise = objective::draw_noise(keys, state.x0.size(1) * state.x0.size(2)).view(state.x0.sizes());
-  state.time = float_tensor(times);
-  state.weights = float_tensor(weights);
-  const at::Tensor x_t = objective::interpolate(state.x0, state.noise, state.time);
-  state.carry =
-      model::make_input(run_.model, x_t, state.time, training_tokens(batch, run_.objective), rows, columns);
+  weight_sum_ += task_->actual(batch);
+  items_sum_ += std::count_if(batch.items.begin(), batch.items.end(),
+                              [](const auto& item) { return item.weight > 0.0F; });
+  state.task = task_->open(batch);
+  state.carry = state.task->inputs();
   state.segments.reserve(layers_.size());
 }
 
@@ -136,17 +98,7 @@ void StepStage::forward(int32_t layer, int32_t slot) {
 void StepStage::loss(int32_t slot) {
   if (is_empty(slot)) return;
   SlotState& state = slots_[static_cast<size_t>(slot)];
-  at::Tensor prediction = state.carry.get("prediction").detach();
-  prediction.set_requires_grad(true);
-  const at::Tensor losses =
-      objective::item_losses(run_.objective, prediction, state.x0, state.noise, state.time) *
-      state.weights;  // [B]
-  const at::Tensor total = losses.sum() / divisor();
-  torch::autograd::backward({total}, {});
-  state.gradients.set("prediction", prediction.grad());
-  const at::Tensor values = losses.detach();
-  const float* data = values.const_data_ptr<float>();
-  for (int64_t i = 0; i < values.numel(); ++i) loss_sum_ += static_cast<double>(data[i]);
+  loss_sum_ += state.task->loss(state.carry, divisor(), state.gradients);
   state.carry = {};
 }
 
@@ -205,6 +157,7 @@ void StepStage::agree() {
   mine[kStop] = settings_.stop_requested ? 1.0 : 0.0;
   if (counts()) {
     mine[kWeight] = weight_sum_;
+    mine[kItems] = static_cast<double>(items_sum_);
     mine[kVerdicts] = static_cast<double>(step_.verdicts.size());
     mine[kWorkSeconds] = step_.predicted_work;
     mine[kFlops] = settings_.flops;
@@ -229,7 +182,9 @@ void StepStage::agree() {
     for (size_t field = 0; field < kNumFields; ++field) sums[field] += all[rank * kNumFields + field];
     most_work = std::max(most_work, all[rank * kNumFields + kWorkSeconds]);
   }
-  agreement_.actual_items = sums[kWeight];
+  agreement_.actual_items = sums[kItems];
+  agreement_.actual_weight = sums[kWeight];
+  agreement_.planned_weight = divisor();
   agreement_.loss = sums[kWeight] > 0.0 ? sums[kLoss] / sums[kWeight] : 0.0;
   agreement_.num_verdicts = sums[kVerdicts];
   agreement_.flops = sums[kFlops];

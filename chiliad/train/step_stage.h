@@ -16,15 +16,18 @@
 #include "chiliad/parallel/sharded_layer.h"
 #include "chiliad/schedule/executor.h"
 #include "chiliad/spec/run_file.h"
+#include "chiliad/train/task.h"
 
 namespace chiliad::train {
 
 /// What all ranks know after the exchange at the end of a step; the same on every rank.
 struct Agreement {
-  double loss = 0.0;          ///< mean over the items of weight > 0
-  double grad_norm = 0.0;     ///< of the mean gradient, before clipping
-  double actual_items = 0.0;  ///< items of weight > 0 that were really used
-  double num_verdicts = 0.0;  ///< findings of this step, over all ranks
+  double loss = 0.0;            ///< mean over the items, or tokens, of weight > 0
+  double grad_norm = 0.0;       ///< of the mean gradient, before clipping
+  double actual_items = 0.0;    ///< items of weight > 0 that were really used
+  double actual_weight = 0.0;   ///< what the loss is an average of: items, or tokens with a target
+  double planned_weight = 0.0;  ///< the same as planned
+  double num_verdicts = 0.0;    ///< findings of this step, over all ranks
   bool finite = true;
   bool stop = false;       ///< somebody was asked to stop
   double imbalance = 1.0;  ///< max / mean of the predicted work
@@ -79,10 +82,7 @@ class StepStage final : public schedule::Stage {
     layers::Carry carry;
     layers::Carry gradients;
     std::vector<parallel::Segment> segments;  // of the layers that have a backward, from the first one on
-    at::Tensor x0;
-    at::Tensor noise;
-    at::Tensor time;
-    at::Tensor weights;
+    std::unique_ptr<SlotTask> task;
   };
 
   [[nodiscard]] bool is_empty(int32_t slot) const;
@@ -97,6 +97,7 @@ class StepStage final : public schedule::Stage {
   std::vector<std::unique_ptr<layers::Layer>>& layers_;
   std::vector<std::unique_ptr<parallel::ShardedLayer>>& shards_;
   parallel::Mesh& mesh_;
+  std::unique_ptr<Task> task_;
   std::function<void()> before_update_;
   int32_t first_trained_ = 0;
 
@@ -104,6 +105,7 @@ class StepStage final : public schedule::Stage {
   StepSettings settings_;
   double loss_sum_ = 0.0;
   double weight_sum_ = 0.0;
+  int64_t items_sum_ = 0;
   double grad_scale_ = 1.0;
   bool updates_ = false;
   std::vector<SlotState> slots_;

@@ -12,6 +12,7 @@
 #include "chiliad/model/build_model.h"
 #include "chiliad/optim/learning_rate.h"
 #include "chiliad/stepplan/work_model.h"
+#include "chiliad/text/byte_tokenizer.h"
 #include "chiliad/train/initial_weights.h"
 #include "chiliad/train/injected_delay.h"
 
@@ -69,8 +70,12 @@ nlohmann::json verdicts_to_json(const loader::RankStep& step) {
 Trainer::Trainer(TrainerSetup setup)
     : setup_(std::move(setup)), table_(spec::make_layer_table(setup_.run->model)), account_(*setup_.clock) {
   const auto& run = *setup_.run;
+  if (run.data.mode == "pack")
+    documents_ = text::DocumentEncoder::open(run.data.tokenizer, run.data.end_token);
+  const Digest tokenizer =
+      documents_ != nullptr ? documents_->digest() : text::ByteTokenizer(run.model.text_max_tokens).digest();
   plan_ = std::make_unique<stepplan::Plan>(*setup_.index, run.data, run.run.seed,
-                                           make_token_count(*setup_.index, run.model.text_max_tokens));
+                                           make_token_count(*setup_.index, tokenizer), tokenizer);
   build_model();
   if (setup_.resume != nullptr) load_checkpoint();
   stage_ = std::make_unique<StepStage>(run, layers_, shards_, *setup_.mesh);
@@ -81,7 +86,7 @@ Trainer::~Trainer() = default;
 
 void Trainer::build_model() {
   const auto& run = *setup_.run;
-  layers_ = model::build_model(run.model);
+  layers_ = model::build_model(run.model, setup_.mesh->tensor_parallel());
   const auto& frozen = run.optimizer.frozen;
   for (size_t i = 0; i < layers_.size(); ++i) {
     const auto& decl = table_.layers[i];
@@ -135,7 +140,14 @@ void Trainer::start_loader() {
   options.rank = setup_.mesh->dp_index();
   options.pack.num_ranks = setup_.mesh->shape().dp();
   options.pack.max_items = run.data.micro_batch_items;
-  options.pack.work = stepplan::make_work_model(run.model, setup_.rates);
+  if (documents_ != nullptr) {
+    options.documents = documents_;
+    options.sequence_length = run.data.sequence_length;
+    options.pack.max_tokens = run.data.micro_batch_tokens;
+    options.pack.row_work = stepplan::make_row_work(run.model, setup_.rates);
+  } else {
+    options.pack.work = stepplan::make_work_model(run.model, setup_.rates);
+  }
   options.num_threads = static_cast<int>(run.data.loader_threads);
   options.prefetch_steps = run.data.prefetch_steps;
   options.prefetch_bytes = run.data.prefetch_bytes;
@@ -155,7 +167,10 @@ const Trainer::ProvenProgram& Trainer::program_for(int32_t num_slots) {
   options.sharded = setup_.mesh->shape().dp_shard > 1;
   options.keep = !setup_.run->parallel.reshard_after_forward;
   options.tensor_parallel = setup_.mesh->shape().tp > 1;
-  for (const auto& shard : shards_) options.trained.push_back(shard->trained());
+  for (const auto& shard : shards_) {
+    options.trained.push_back(shard->trained());
+    options.lent.push_back(shard->decl().lends_params);
+  }
   auto program = schedule::make_program(options);
   schedule::check(program, options);
   const Digest digest = program.digest();

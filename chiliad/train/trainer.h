@@ -21,6 +21,7 @@
 #include "chiliad/spec/run_file.h"
 #include "chiliad/spec/work.h"
 #include "chiliad/stepplan/plan.h"
+#include "chiliad/text/document_encoder.h"
 #include "chiliad/train/step_stage.h"
 
 namespace chiliad::train {
@@ -97,6 +98,7 @@ class Trainer {
   TrainerSetup setup_;
   spec::LayerTable table_;
   observe::TimeAccount account_;
+  std::shared_ptr<const text::DocumentEncoder> documents_;  // shared with the loader; null for pictures
   std::unique_ptr<stepplan::Plan> plan_;
   std::unique_ptr<loader::Loader> loader_;
   std::vector<std::unique_ptr<layers::Layer>> layers_;
@@ -111,7 +113,8 @@ class Trainer {
   int64_t skipped_in_a_row_ = 0;
 };
 
-/// Token counts from the derived columns of `index` (made by dataset::build_token_columns).
-[[nodiscard]] stepplan::TokenCount make_token_count(const index::Index& index, int64_t max_tokens);
+/// Token counts from the derived columns of `index` that `tokenizer` keys (made by
+/// dataset::build_token_columns or build_document_columns).
+[[nodiscard]] stepplan::TokenCount make_token_count(const index::Index& index, const Digest& tokenizer);
 
 }  // namespace chiliad::train

@@ -73,7 +73,8 @@ class MetricsSum {
     line_.epoch = report.epoch;
     line_.lr = report.lr;
     line_.grad_norm = report.agreement.grad_norm;
-    loss_ += report.agreement.loss * report.agreement.actual_items;
+    loss_ += report.agreement.loss * report.agreement.actual_weight;
+    weight_ += report.agreement.actual_weight;
     actual_ += report.agreement.actual_items;
     line_.items += report.num_items;
     line_.flops += report.agreement.flops;
@@ -86,7 +87,7 @@ class MetricsSum {
   [[nodiscard]] bool empty() const { return steps_ == 0; }
   [[nodiscard]] std::string take(int64_t num_steps) {
     line_.steps = num_steps;
-    line_.loss = actual_ > 0.0 ? loss_ / actual_ : 0.0;
+    line_.loss = weight_ > 0.0 ? loss_ / weight_ : 0.0;
     line_.bad_items = line_.items - static_cast<int64_t>(actual_);
     line_.imbalance = imbalance_ / static_cast<double>(steps_);
     line_.items_per_s = line_.wall > 0.0 ? static_cast<double>(line_.items) / line_.wall : 0.0;
@@ -98,6 +99,7 @@ class MetricsSum {
  private:
   observe::StepMetrics line_;
   double loss_ = 0.0;
+  double weight_ = 0.0;
   double actual_ = 0.0;
   double imbalance_ = 0.0;
   int64_t steps_ = 0;

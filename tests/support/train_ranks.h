@@ -78,8 +78,8 @@ inline void run_rank(const spec::RunFile& file, const index::Index& index, int64
     result.items.push_back(report.items.hex());
     work.push_back(report.predicted_seconds);
     if (step > 0) continue;
-    const double planned = static_cast<double>(std::max<int64_t>(1, report.num_items));
-    add_gradients(trainer, mesh, planned / report.agreement.actual_items, result.gradients);
+    const auto& agreed = report.agreement;
+    add_gradients(trainer, mesh, agreed.planned_weight / agreed.actual_weight, result.gradients);
   }
   mesh.close();
 }

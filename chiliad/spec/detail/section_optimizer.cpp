@@ -35,8 +35,8 @@ Section optimizer_section() {
           {"frozen", at<&O::frozen>,
            TextListRule{.pattern = "^[a-z_]+$", .words = "components of the model", .may_be_empty = true},
            kFixed,
-           "components that are not trained (no gradients, no optimizer state): text_encoder, backbone, "
-           "head"},
+           "components that are not trained (no gradients, no optimizer state): text_encoder, embedding, "
+           "backbone, head"},
           {"ema", at<&O::ema>, NumberRule{0.0, 1.0, false, true}, kFixed,
            "decay of the moving average of the weights; 0: none"},
       }};

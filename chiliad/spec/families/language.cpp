@@ -5,11 +5,12 @@
 namespace chiliad::spec::families {
 namespace {
 
-LayerDecl base_layer(LayerKind kind, const std::string& name, const ModelOptions& options) {
+LayerDecl base_layer(LayerKind kind, const std::string& name, const std::string& component,
+                     const ModelOptions& options) {
   LayerDecl layer;
   layer.kind = kind;
   layer.name = name;
-  layer.component = "language_model";
+  layer.component = component;
   layer.width = options.width;
   layer.hidden = options.mlp_width;
   layer.heads = options.heads;
@@ -36,15 +37,17 @@ void add_linear(LayerDecl& layer, const std::string& name, int64_t in, int64_t o
 }
 
 LayerDecl token_embedding(const ModelOptions& options) {
-  LayerDecl layer = base_layer(LayerKind::kTokenEmbedding, "model.embed_tokens", options);
+  LayerDecl layer = base_layer(LayerKind::kTokenEmbedding, "model.embed_tokens", "embedding", options);
   layer.params.push_back(vocabulary_table(layer.name, options));
   layer.writes = {"hidden"};
   if (options.tied) layer.writes.emplace_back("embedding_weight");
+  layer.lends_params = options.tied;
   return layer;
 }
 
 LayerDecl decoder_block(const ModelOptions& options, int64_t index) {
-  LayerDecl layer = base_layer(LayerKind::kDecoderBlock, fmt::format("model.layers.{}", index), options);
+  LayerDecl layer =
+      base_layer(LayerKind::kDecoderBlock, fmt::format("model.layers.{}", index), "backbone", options);
   const int64_t d = layer.width;
   const int64_t query = layer.heads * layer.head_size;
   const int64_t key = layer.kv_heads * layer.head_size;
@@ -64,7 +67,7 @@ LayerDecl decoder_block(const ModelOptions& options, int64_t index) {
 }
 
 LayerDecl language_head(const ModelOptions& options) {
-  LayerDecl layer = base_layer(LayerKind::kLanguageHead, "lm_head", options);
+  LayerDecl layer = base_layer(LayerKind::kLanguageHead, "lm_head", "head", options);
   layer.params.push_back(norm_weight("model.norm", options.width));
   layer.reads = {"hidden"};
   if (options.tied) {

@@ -37,6 +37,8 @@ class LayoutTest : public testing::TestWithParam<Case> {
 
   static spec::RunFile file(const std::vector<std::string>& frozen) {
     auto made = spec::parse_run_file(tiny_run_file(folder_->path() / "index", kSteps), "run.yaml", "run", {});
+    made.model.width = 36;  // six heads, that two, three or six ranks share
+    made.model.heads = 6;
     made.optimizer.frozen = frozen;
     return made;
   }
@@ -78,7 +80,11 @@ INSTANTIATE_TEST_SUITE_P(Layouts, LayoutTest,
                                          Case{"shards5accumulating", {1, 5, 1}, {}, true, 1},
                                          Case{"hybrid2by2", {2, 2, 1}},
                                          Case{"hybrid2by3keptAccumulating", {2, 3, 1}, {}, false, 1},
-                                         Case{"shards8", {1, 8, 1}},
+                                         Case{"shards8", {1, 8, 1}}, Case{"tensor2", {1, 1, 2}},
+                                         Case{"tensor3accumulating", {1, 1, 3}, {}, true, 1},
+                                         Case{"tensor6", {1, 1, 6}}, Case{"all8", {2, 2, 2}},
+                                         Case{"shards3tensor2kept", {1, 3, 2}, {}, false, 2},
+                                         Case{"replicas2tensor3frozenText", {2, 1, 3}, {"text_encoder"}},
                                          Case{"oneRankAccumulating", {1, 1, 1}, {}, true, 1},
                                          Case{"frozenText", {1, 2, 1}, {"text_encoder"}},
                                          Case{"frozenTextReplicas", {2, 1, 1}, {"text_encoder"}},

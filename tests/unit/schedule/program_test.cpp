@@ -48,6 +48,17 @@ TEST(ProgramTest, ProgramsWithFrozenLayersAreProven) {
   }
 }
 
+TEST(ProgramTest, LentParametersStayWholeUntilTheirBackward) {
+  for (const bool trained : {true, false}) {
+    ProgramOptions o = sharded(3, 2, false);
+    o.lent = {true, false, false};
+    o.trained = {trained, true, true};
+    const Program program = made(o);
+    EXPECT_NO_THROW(check(program, o));
+    EXPECT_EQ(count(program, Op::kUnshard), 2 * (3 + 1));  // layer 1 twice a slot, the others once
+  }
+}
+
 TEST(ProgramTest, FrozenLayersAtTheBottomHaveNoBackward) {
   ProgramOptions o = options(3, 1);
   o.trained = {false, true, false};

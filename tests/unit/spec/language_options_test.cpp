@@ -25,7 +25,8 @@ std::string error_of(std::vector<std::string> overrides) {
 }
 
 std::vector<std::string> language(std::vector<std::string> more, const std::string& family = "llama") {
-  more.insert(more.end(), {"model.family=" + family, "model.mlp_width=64", "model.vocabulary=96"});
+  more.insert(more.end(),
+              {"model.family=" + family, "model.mlp_width=64", "model.vocabulary=96", "data.mode=pack"});
   return more;
 }
 

@@ -1,0 +1,125 @@
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+
+#include "chiliad/device/tensor.h"
+#include "chiliad/model/build_model.h"
+#include "chiliad/objective/flow.h"
+#include "chiliad/text/byte_tokenizer.h"
+#include "chiliad/train/task.h"
+
+namespace chiliad::train {
+namespace {
+
+std::vector<uint64_t> draw_keys(const std::vector<stepplan::Item>& items) {
+  std::vector<uint64_t> keys;
+  keys.reserve(items.size());
+  for (const auto& item : items) keys.push_back(item.draw_key);
+  return keys;
+}
+
+/// Tokens as int64 [B, T]; the rows of dropped captions are the null caption alone.
+at::Tensor training_tokens(const loader::Batch& batch, const spec::ObjectiveOptions& options) {
+  at::Tensor tokens = device::as_tensor(batch.tokens).to(at::kLong);
+  auto* data = tokens.mutable_data_ptr<int64_t>();
+  const int64_t length = tokens.size(1);
+  for (size_t i = 0; i < batch.items.size(); ++i, data += length) {
+    if (!objective::draw_caption_dropout(options, batch.items[i].draw_key)) continue;
+    std::fill(data, data + length, int64_t{text::ByteTokenizer::kPad});
+    data[0] = text::ByteTokenizer::kNull;
+  }
+  return tokens;
+}
+
+at::Tensor float_tensor(const std::vector<float>& values) {
+  at::Tensor tensor = at::empty({static_cast<int64_t>(values.size())}, at::kFloat);
+  std::copy(values.begin(), values.end(), tensor.mutable_data_ptr<float>());
+  return tensor;
+}
+
+class FlowSlot final : public SlotTask {
+ public:
+  FlowSlot(const spec::RunFile& run, layers::TensorParallel ranks, const loader::Batch& batch)
+      : run_(run), ranks_(ranks) {
+    const int64_t patch = run.model.patch;
+    rows_ = batch.bucket.height / patch;
+    columns_ = batch.bucket.width / patch;
+    std::vector<float> times;
+    std::vector<float> weights;
+    for (const auto& item : batch.items) {
+      times.push_back(objective::draw_time(run.objective, item.draw_key));
+      weights.push_back(item.weight);
+    }
+    x0_ = objective::patchify(device::as_tensor(batch.pixels), patch);
+    noise_ = objective::draw_noise(draw_keys(batch.items), x0_.size(1) * x0_.size(2)).view(x0_.sizes());
+    time_ = float_tensor(times);
+    weights_ = float_tensor(weights);
+    tokens_ = training_tokens(batch, run.objective);
+  }
+
+  layers::Carry inputs() override {
+    const at::Tensor x_t = objective::interpolate(x0_, noise_, time_);
+    return model::make_input(run_.model, x_t, time_, std::move(tokens_), rows_, columns_);
+  }
+
+  double loss(const layers::Carry& outputs, double divisor, layers::Carry& gradients) override {
+    at::Tensor prediction = outputs.get("prediction").detach();
+    // Tensor-parallel ranks have rows of every item: each counts its part of the item's mean.
+    const double share = static_cast<double>(prediction.size(1)) / static_cast<double>(x0_.size(1));
+    if (prediction.size(1) == 0) {
+      gradients.set("prediction", at::zeros_like(prediction));
+      return 0.0;
+    }
+    prediction.set_requires_grad(true);
+    const at::Tensor means = objective::item_losses(run_.objective, prediction, layers::own_rows(ranks_, x0_),
+                                                    layers::own_rows(ranks_, noise_), time_);  // [B]
+    const at::Tensor losses = means * (ranks_.size() == 1 ? weights_ : weights_ * share);
+    const at::Tensor total = losses.sum() / divisor;
+    torch::autograd::backward({total}, {});
+    gradients.set("prediction", prediction.grad());
+    const at::Tensor values = losses.detach();
+    const float* data = values.const_data_ptr<float>();
+    double sum = 0.0;
+    for (int64_t i = 0; i < values.numel(); ++i) sum += static_cast<double>(data[i]);
+    return sum;
+  }
+
+ private:
+  const spec::RunFile& run_;
+  layers::TensorParallel ranks_;
+  int64_t rows_ = 0;
+  int64_t columns_ = 0;
+  at::Tensor x0_;
+  at::Tensor noise_;
+  at::Tensor time_;
+  at::Tensor weights_;
+  at::Tensor tokens_;
+};
+
+class FlowTask final : public Task {
+ public:
+  FlowTask(const spec::RunFile& run, layers::TensorParallel ranks) : run_(run), ranks_(ranks) {}
+
+  std::unique_ptr<SlotTask> open(const loader::Batch& batch) const override {
+    return std::make_unique<FlowSlot>(run_, ranks_, batch);
+  }
+  int64_t planned(const loader::RankStep& step) const override { return step.num_items; }
+  double actual(const loader::Batch& batch) const override {
+    double weight = 0.0;
+    for (const auto& item : batch.items) weight += static_cast<double>(item.weight);
+    return weight;
+  }
+
+ private:
+  const spec::RunFile& run_;
+  layers::TensorParallel ranks_;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_flow_task(const spec::RunFile& run, layers::TensorParallel ranks) {
+  return std::make_unique<FlowTask>(run, ranks);
+}
+
+}  // namespace chiliad::train
