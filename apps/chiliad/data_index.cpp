@@ -43,9 +43,11 @@ void print_report(const dataset::IndexReport& report, const Arguments& arguments
              manifest.num_samples, manifest.num_bad, manifest.shards.size(), manifest.layout,
              format_bytes(report.bytes_read), format_seconds(seconds));
   if (report.bad.empty()) return;
+  const dataset::BadSample& first = report.bad.front();
+  const bool key_names_file = first.key.starts_with(first.file);  // as of lines
   fmt::print("{} findings are in {}; the first: {}: {}\n", report.bad.size(),
-             (std::filesystem::path(arguments.out) / "bad.jsonl").string(), report.bad.front().file,
-             report.bad.front().reason);
+             (std::filesystem::path(arguments.out) / "bad.jsonl").string(),
+             key_names_file ? first.key : first.file, first.reason);
 }
 
 int run(const Arguments& arguments) {

@@ -18,10 +18,10 @@ namespace chiliad::loader {
 
 /// Where an item's finished data goes.
 struct ItemPlace {
-  std::span<std::byte> pixels;   ///< uint8 [H, W, 3] of the bucket
-  std::span<int32_t> tokens;     ///< [T]; T at least the item's num_tokens, in mode pack just that
-  std::span<int32_t> targets{};  ///< mode pack: [T]
+  std::span<std::byte> pixels;  ///< uint8 [H, W, 3] of the bucket
+  std::span<int32_t> tokens;    ///< [T]; T at least the item's num_tokens, in mode pack just that
   int32_t* token_count = nullptr;
+  std::span<int32_t> targets{};  ///< mode pack: [T]
 };
 
 struct ItemLoaderOptions {

@@ -38,16 +38,16 @@ ItemPlace place_of(Batch& batch, size_t i) {
     const auto count = static_cast<size_t>(batch.cu_seqlens[i + 1]) - first;
     return {{},
             batch.tokens.as<int32_t>().subspan(first, count),
-            batch.targets.as<int32_t>().subspan(first, count),
-            &batch.token_counts[i]};
+            &batch.token_counts[i],
+            batch.targets.as<int32_t>().subspan(first, count)};
   }
   const size_t pixel_bytes = batch.pixels.bytes().size() / batch.items.size();
   const auto tokens = batch.tokens.as<int32_t>();
   const size_t length = tokens.size() / batch.items.size();
   return {batch.pixels.bytes().subspan(i * pixel_bytes, pixel_bytes),
           tokens.subspan(i * length, length),
-          {},
-          &batch.token_counts[i]};
+          &batch.token_counts[i],
+          {}};
 }
 
 int64_t longest_caption(const std::vector<stepplan::Item>& items) {

@@ -122,9 +122,14 @@ double granularity_bound(const PackedStep& packed, const std::vector<Bucket>& bu
   if (shares.empty() || total <= 0.0) return 1.0;
   std::sort(shares.begin(), shares.end());
   const auto ranks = static_cast<size_t>(options.num_ranks);
+  double crowded = 0.0;
+  for (size_t k = 1; k * ranks < shares.size(); ++k) {
+    const auto largest = shares.end() - static_cast<ptrdiff_t>(k * ranks + 1);
+    crowded = std::max(crowded, std::accumulate(largest, largest + static_cast<ptrdiff_t>(k + 1), 0.0));
+  }
   const size_t most = (shares.size() + ranks - 1) / ranks;
   const double least = std::accumulate(shares.begin(), shares.begin() + static_cast<ptrdiff_t>(most), 0.0);
-  return std::max(1.0, std::max(least, shares.back()) * static_cast<double>(ranks) / total);
+  return std::max(1.0, std::max({least, crowded, shares.back()}) * static_cast<double>(ranks) / total);
 }
 
 PlanReport make_report(const Plan& plan, const Journal& journal, int64_t epoch, const PackOptions& options) {

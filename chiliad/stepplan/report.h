@@ -56,8 +56,8 @@ struct PlanReport {
 [[nodiscard]] PlanReport make_report(const Plan& plan, const Journal& journal, int64_t epoch,
                                      const PackOptions& options);
 
-/// Lower bound of max / mean of the ranks' work for `packed`: some rank gets the largest item, and some rank
-/// gets at least ceil(items / ranks) of them.
+/// Lower bound of max / mean of the ranks' work for `packed`: some rank gets the largest item, some rank gets
+/// at least ceil(items / ranks) of them, and some rank k + 1 of the k * ranks + 1 largest.
 [[nodiscard]] double granularity_bound(const PackedStep& packed, const std::vector<Bucket>& buckets,
                                        const PackOptions& options);
 

@@ -134,6 +134,11 @@ TEST_F(PackRowsTest, RanksAreBalancedWithTheQuadraticPart) {
   EXPECT_LE(report.balance_worst, 1.05);
 }
 
+TEST_F(PackRowsTest, RanksOfFewDocumentsAreBalanced) {
+  const PlanReport report = make_report(*plan_, {}, 0, options(16));
+  EXPECT_LE(report.balance_mean, 1.03);
+}
+
 TEST_F(PackRowsTest, RowsAreNearlyFull) {
   EXPECT_GE(make_report(*plan_, {}, 0, options(2, 1024)).row_fill, 0.9);
 }
