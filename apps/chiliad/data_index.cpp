@@ -83,6 +83,8 @@ void add_data_index(CLI::App& parent, Action& action) {
   verb->add_option("--threads", arguments->options.threads, "Threads that read and hash")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
+  verb->add_flag("--replace", arguments->options.replace,
+                 "The folder may hold the index of another source, which is lost");
   verb->add_flag("--json", arguments->json, "Prints the result as one JSON object");
   verb->add_flag("--quiet", arguments->quiet, "Shows no progress");
   verb->footer("Example: chiliad data index photos --out photos.index");

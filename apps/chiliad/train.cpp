@@ -113,8 +113,13 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
           "{} of {} samples; left out: {} damaged, {} without caption, {} by aspect, {} over the limit",
           coverage.in_order, coverage.in_index, coverage.bad_image, coverage.no_caption, coverage.aspect,
           coverage.over_limit));
-  row("shapes", fmt::format("{} buckets of about {}x{}", plan.buckets().size(), file.data.resolution,
-                            file.data.resolution));
+  if (encoder == nullptr) {
+    row("shapes", fmt::format("{} buckets of about {}x{}", plan.buckets().size(), file.data.resolution,
+                              file.data.resolution));
+  } else {
+    row("shapes", fmt::format("rows of at most {} tokens, documents of at most {}; {} cut",
+                              file.data.micro_batch_tokens, file.data.sequence_length, coverage.cut));
+  }
   row("layout",
       fmt::format("{} ranks of {} threads, {}: dp_replicate {} x dp_shard {} x tp {}; first step: {} slots, "
                   "imbalance {:.3f}",

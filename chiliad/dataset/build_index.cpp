@@ -124,6 +124,7 @@ class IndexBuild {
     if (jobs.empty()) {
       throw InvalidInput(listing_.root.string(), fmt::format("holds no sample of the layout {}", layout_));
     }
+    check_other_source();
     int64_t total = 0;
     for (const ShardJob& job : jobs) total += job.bytes;
     ProgressSum sum(progress, total);
@@ -140,6 +141,20 @@ class IndexBuild {
   }
 
  private:
+  void check_other_source() const {
+    if (options_.replace || !io::stat_file(out_ / kManifest).has_value()) return;
+    std::string other;
+    try {
+      other = index::read_manifest(out_).root;
+    } catch (const Error&) {
+      return;  // damaged, or of another version: nothing to lose
+    }
+    if (other == listing_.root.string()) return;
+    throw InvalidInput(out_.string(), fmt::format("holds the index of {}, expected that of {} or nothing. Give "
+                                                  "another folder, or --replace",
+                                                  other, listing_.root.string()));
+  }
+
   void add_shard(const std::string& name, ShardJob job, ProgressSum& sum) {
     const fs::path path = out_ / "shards" / name;
     auto filled = reuse(path, job);

@@ -18,15 +18,8 @@ void add(layers::Carry& gradients, const std::string& name, const at::Tensor& va
   }
 }
 
-}  // namespace
-
-Segment run_forward(const layers::Layer& layer, layers::Carry& carry, const ForwardOptions& options) {
+Segment make_graph(const layers::Layer& layer, const layers::Carry& carry) {
   Segment segment;
-  if (!options.needs_backward) {
-    const at::NoGradGuard no_grad;
-    layer.forward(carry);
-    return segment;
-  }
   layers::Carry local = carry;
   for (const auto& name : layer.decl().reads) {
     at::Tensor leaf = carry.get(name).detach();
@@ -35,14 +28,30 @@ Segment run_forward(const layers::Layer& layer, layers::Carry& carry, const Forw
     segment.inputs.emplace_back(name, leaf);
   }
   layer.forward(local);
-  for (const auto& name : layer.decl().writes) {
-    segment.outputs.emplace_back(name, local.get(name));
-    carry.set(name, local.get(name).detach());
+  for (const auto& name : layer.decl().writes) segment.outputs.emplace_back(name, local.get(name));
+  return segment;
+}
+
+}  // namespace
+
+Segment run_forward(const layers::Layer& layer, layers::Carry& carry, const ForwardOptions& options) {
+  if (!options.needs_backward || options.recompute) {
+    Segment segment;
+    if (options.needs_backward) {
+      segment.layer = &layer;
+      segment.carry = carry;
+    }
+    const at::NoGradGuard no_grad;
+    layer.forward(carry);
+    return segment;
   }
+  Segment segment = make_graph(layer, carry);
+  for (const auto& [name, tensor] : segment.outputs) carry.set(name, tensor.detach());
   return segment;
 }
 
 void run_backward(Segment segment, layers::Carry& gradients) {
+  if (segment.layer != nullptr) segment = make_graph(*segment.layer, segment.carry);
   std::vector<at::Tensor> outputs;
   std::vector<at::Tensor> output_gradients;
   for (const auto& [name, tensor] : segment.outputs) {

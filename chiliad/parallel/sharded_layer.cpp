@@ -169,6 +169,15 @@ float* ShardedLayer::average() {
   return average_.defined() ? average_.mutable_data_ptr<float>() : nullptr;
 }
 
+int64_t ShardedLayer::num_bytes() const {
+  int64_t sum = 0;
+  for (const auto* tensor : {&shard_, &shard_grads_, &exp_avg_, &exp_avg_sq_, &average_}) {
+    if (tensor->defined()) sum += static_cast<int64_t>(tensor->nbytes());
+  }
+  const bool own_sum = reduced_.defined() && !reduced_.is_same(shard_grads_);
+  return own_sum ? sum + static_cast<int64_t>(reduced_.nbytes()) : sum;
+}
+
 at::Tensor ShardedLayer::whole(size_t param_index) const {
   return views_.at(param_index).detach();
 }

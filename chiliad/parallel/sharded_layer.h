@@ -66,6 +66,9 @@ class ShardedLayer {
   [[nodiscard]] float* exp_avg();
   [[nodiscard]] float* exp_avg_sq();
   [[nodiscard]] float* average();  ///< null where there is none
+  /// Bytes of what lives as long as the layer: shard, gradients, moments, average. Whole parameters and
+  /// gradients that come and go are the pool's.
+  [[nodiscard]] int64_t num_bytes() const;
   /// A local parameter while it is whole, fp32, dense.
   [[nodiscard]] at::Tensor whole(size_t param_index) const;
 

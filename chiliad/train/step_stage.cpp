@@ -90,8 +90,11 @@ void StepStage::load(int32_t slot) {
 void StepStage::forward(int32_t layer, int32_t slot) {
   if (is_empty(slot)) return;
   SlotState& state = slots_[static_cast<size_t>(slot)];
-  auto segment = parallel::run_forward(*layers_[static_cast<size_t>(layer)], state.carry,
-                                       {.needs_backward = layer >= first_trained_});
+  parallel::ForwardOptions options;
+  options.needs_backward = layer >= first_trained_;
+  // The last layer's backward comes at once: there is nothing to save.
+  options.recompute = run_.parallel.recompute == "layers" && layer + 1 < std::ssize(layers_);
+  auto segment = parallel::run_forward(*layers_[static_cast<size_t>(layer)], state.carry, options);
   if (layer >= first_trained_) state.segments.push_back(std::move(segment));
 }
 

@@ -300,6 +300,12 @@ std::vector<checkpoint::OwnedBox> Trainer::owned_boxes() {
   return boxes;
 }
 
+int64_t Trainer::state_bytes() const {
+  int64_t sum = pool_.num_bytes();
+  for (const auto& shard : shards_) sum += shard->num_bytes();
+  return sum;
+}
+
 std::string Trainer::state() const {
   const auto cursor = plan_->cursor(next_step_, setup_.journal);
   const nlohmann::json state{{"step", next_step_},

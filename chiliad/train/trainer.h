@@ -78,6 +78,8 @@ class Trainer {
   [[nodiscard]] const stepplan::Plan& plan() const { return *plan_; }
   [[nodiscard]] loader::LoaderStats loader_stats() const { return loader_->stats(); }
   [[nodiscard]] std::vector<std::unique_ptr<parallel::ShardedLayer>>& shards() { return shards_; }
+  /// Bytes of parameters, gradients, optimizer state and the buffers of exchanges, as they are now.
+  [[nodiscard]] int64_t state_bytes() const;
 
  private:
   struct ProvenProgram {

@@ -27,6 +27,7 @@ struct RanksResult {
   std::vector<std::string> items;                       ///< [step], hex digest
   std::map<std::string, std::vector<float>> gradients;  ///< of the first step, mean over its items
   int64_t unequal_steps = 0;                            ///< steps in which the ranks have different work
+  int64_t state_bytes = 0;                              ///< of the rank that has most, at the end
 };
 
 /// Adds `count` values to a box of a whole parameter of that shape.
@@ -81,6 +82,7 @@ inline void run_rank(const spec::RunFile& file, const index::Index& index, int64
     const auto& agreed = report.agreement;
     add_gradients(trainer, mesh, agreed.planned_weight / agreed.actual_weight, result.gradients);
   }
+  result.state_bytes = trainer.state_bytes();
   mesh.close();
 }
 
@@ -110,6 +112,7 @@ inline RanksResult run_mesh(const spec::RunFile& file, const index::Index& index
     if (error != nullptr) std::rethrow_exception(error);
   }
   RanksResult all = results.front();
+  for (const auto& result : results) all.state_bytes = std::max(all.state_bytes, result.state_bytes);
   for (size_t rank = 1; rank < results.size(); ++rank) {
     for (auto& [name, values] : all.gradients) {
       const auto& part = results[rank].gradients.at(name);

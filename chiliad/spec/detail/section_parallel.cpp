@@ -11,32 +11,36 @@ constexpr Access at = kAccess<&RunFile::parallel, Member>;
 Section parallel_section() {
   using O = ParallelOptions;
   using enum OnResume;
-  return {"parallel",
-          "The layout.",
-          {
-              {"nproc", at<&O::nproc>, WholeRule{1, 65536}, kFree,
-               "ranks in all; what dp_shard and tp leave of them are replicas (dp_replicate)"},
-              {"dp_shard", at<&O::dp_shard>, WholeRule{1, 65536}, kFree,
-               "data-parallel ranks that share the parameters (FSDP); with replicas: HSDP"},
-              {"tp", at<&O::tp>, WholeRule{1, 256}, kFree,
-               "ranks that share each layer: tensor and sequence parallelism"},
-              {"reshard_after_forward", at<&O::reshard_after_forward>, BoolRule{}, kFree,
-               "dp_shard > 1: let whole parameters go after a layer's forward and gather them again for its "
-               "backward (less memory, more traffic)"},
-              {"threads", at<&O::threads>, WholeRule{1, 1024}, kFree,
-               "threads inside an operator, for each rank; changes the rounding of sums"},
-              {"transport", at<&O::transport>, ChoiceRule{{"auto", "shm", "gloo"}}, kFree,
-               "how ranks reach each other: shared memory on one machine, TCP, or what fits"},
-              {"timeout_s", at<&O::timeout_s>, NumberRule{0.0, 86400.0, true, false}, kFree,
-               "deadline of every collective, seconds"},
-              {"rate_linear", at<&O::rate_linear>, NumberRule{1e3, 1e18}, kFree,
-               "FLOP/s of products with weights; rates decide packing alone, `chiliad probe` measures them"},
-              {"rate_attention", at<&O::rate_attention>, NumberRule{1e3, 1e18}, kFree,
-               "FLOP/s of products between activations"},
-              {"rate_elementwise", at<&O::rate_elementwise>, NumberRule{1e3, 1e18}, kFree,
-               "activation values/s of everything else"},
-              {"rate_launch", at<&O::rate_launch>, NumberRule{1.0, 1e12}, kFree, "operators started/s"},
-          }};
+  return {
+      "parallel",
+      "The layout.",
+      {
+          {"nproc", at<&O::nproc>, WholeRule{1, 65536}, kFree,
+           "ranks in all; what dp_shard and tp leave of them are replicas (dp_replicate)"},
+          {"dp_shard", at<&O::dp_shard>, WholeRule{1, 65536}, kFree,
+           "data-parallel ranks that share the parameters (FSDP); with replicas: HSDP"},
+          {"tp", at<&O::tp>, WholeRule{1, 256}, kFree,
+           "ranks that share each layer: tensor and sequence parallelism"},
+          {"reshard_after_forward", at<&O::reshard_after_forward>, BoolRule{}, kFree,
+           "dp_shard > 1: let whole parameters go after a layer's forward and gather them again for its "
+           "backward (less memory, more traffic)"},
+          {"threads", at<&O::threads>, WholeRule{1, 1024}, kFree,
+           "threads inside an operator, for each rank; changes the rounding of sums"},
+          {"recompute", at<&O::recompute>, ChoiceRule{{"none", "layers"}}, kFree,
+           "layers: keep what goes into a layer alone and run its forward again for the backward (the same "
+           "numbers in less memory, at a third more work)"},
+          {"transport", at<&O::transport>, ChoiceRule{{"auto", "shm", "gloo"}}, kFree,
+           "how ranks reach each other: shared memory on one machine, TCP, or what fits"},
+          {"timeout_s", at<&O::timeout_s>, NumberRule{0.0, 86400.0, true, false}, kFree,
+           "deadline of every collective, seconds"},
+          {"rate_linear", at<&O::rate_linear>, NumberRule{1e3, 1e18}, kFree,
+           "FLOP/s of products with weights; rates decide packing alone, `chiliad probe` measures them"},
+          {"rate_attention", at<&O::rate_attention>, NumberRule{1e3, 1e18}, kFree,
+           "FLOP/s of products between activations"},
+          {"rate_elementwise", at<&O::rate_elementwise>, NumberRule{1e3, 1e18}, kFree,
+           "activation values/s of everything else"},
+          {"rate_launch", at<&O::rate_launch>, NumberRule{1.0, 1e12}, kFree, "operators started/s"},
+      }};
 }
 
 }  // namespace chiliad::spec::detail

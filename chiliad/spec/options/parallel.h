@@ -11,8 +11,10 @@ struct ParallelOptions {
   int64_t dp_shard = 1;               ///< ranks that share the parameters of a replica
   int64_t tp = 1;                     ///< ranks that share each layer: tensor and sequence parallelism
   bool reshard_after_forward = true;  ///< dp_shard > 1: let whole parameters go and gather them again
-  int64_t threads = 1;             ///< intra-op threads a rank; part of the layout, for it changes CPU sums
-  std::string compute = "fp32";    ///< precision.compute
+  int64_t threads = 1;           ///< intra-op threads a rank; part of the layout, for it changes CPU sums
+  std::string compute = "fp32";  ///< precision.compute
+  std::string recompute =
+      "none";  ///< none, or layers: activations inside a layer are made again for backward
   std::string transport = "auto";  ///< auto, shm (one machine) or gloo (TCP)
   double timeout_s = 60.0;         ///< deadline of every collective
   /// Rates of one rank, as `chiliad probe` measures them; used to pack equal work, and nothing else.

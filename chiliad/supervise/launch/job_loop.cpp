@@ -17,6 +17,8 @@ namespace chiliad::supervise {
 namespace {
 
 constexpr int kTickMs = 100;
+// Between attempts to save what is left at the end, e.g. until somebody has made room on the disk.
+constexpr Nanoseconds kSavePause = std::chrono::seconds(2);
 // A frame that has begun is read to its end; a peer that stops in the middle of one is as good as lost.
 constexpr Nanoseconds kFramePatience = std::chrono::seconds(1);
 
@@ -52,6 +54,7 @@ void JobLoop::run() {
   while (!machine_.all_exited()) wait_and_serve();
   if (machine_.failing()) seal_what_is_left();
   while (machine_.persisting()) wait_and_serve();
+  if (!machine_.failing()) save_again();
   if (!progress_.has_value()) return;
   if (machine_.failing()) {
     progress_->clear();
@@ -226,8 +229,8 @@ void JobLoop::serve_results() {
       last_step_ = std::max(last_step_, snapshot.step);
       say(LogLevel::kInfo, "checkpoint {} committed in {}", result.path, format_seconds(result.seconds));
     } else {
-      say(LogLevel::kError, "checkpoint of step {} was abandoned: {}. Training goes on", snapshot.step,
-          result.problem);
+      say(LogLevel::kError, "checkpoint of step {} was abandoned: {}{}", snapshot.step, result.problem,
+          machine_.all_exited() ? "" : ". Training goes on");
     }
     if (!result.warning.empty()) say(LogLevel::kWarn, "{}", result.warning);
     for (size_t rank = 0; rank < snapshot.slots.size(); ++rank) {
@@ -286,22 +289,44 @@ void JobLoop::send(int rank, ipc::FrameType type, const std::string& body) {
   }
 }
 
-void JobLoop::seal_what_is_left() {
-  while (machine_.persisting()) wait_and_serve();
+std::optional<SnapshotSet> JobLoop::left_to_save() const {
   std::vector<std::vector<int64_t>> complete;
   for (const auto& ring : rings_) {
-    if (ring == nullptr) return;
+    if (ring == nullptr) return std::nullopt;
     auto& slots = complete.emplace_back();
     for (int slot = 0; slot < ring->num_slots(); ++slot) slots.push_back(ring->complete_step(slot));
   }
-  const auto left = sealable(complete, std::max(machine_.last_committed(), options_.first_step));
-  if (!left.has_value()) return;
-  say(LogLevel::kInfo, "saving the snapshot of step {} that all ranks had finished", left->step);
-  for (size_t rank = 0; rank < left->slots.size(); ++rank) {
-    carry_out(machine_.on_snapshot(static_cast<int>(rank), left->step, left->slots[rank], clock_.now()));
+  return sealable(complete, std::max(machine_.last_committed(), options_.first_step));
+}
+
+void JobLoop::save(const SnapshotSet& snapshot) {
+  for (size_t rank = 0; rank < snapshot.slots.size(); ++rank) {
+    carry_out(
+        machine_.on_snapshot(static_cast<int>(rank), snapshot.step, snapshot.slots[rank], clock_.now()));
   }
   while (machine_.persisting()) wait_and_serve();
+}
+
+void JobLoop::seal_what_is_left() {
+  while (machine_.persisting()) wait_and_serve();
+  const auto left = left_to_save();
+  if (!left.has_value()) return;
+  say(LogLevel::kInfo, "saving the snapshot of step {} that all ranks had finished", left->step);
+  save(*left);
   if (machine_.last_committed() == left->step) sealed_ = left->step;
+}
+
+void JobLoop::save_again() {
+  const auto give_up = clock_.now() + options_.machine.checkpoint_timeout;
+  for (auto left = left_to_save(); left.has_value(); left = left_to_save()) {
+    const auto rest = give_up - clock_.now();
+    if (rest <= Nanoseconds(0) || machine_.killed_by_user()) return;
+    say(LogLevel::kWarn, "step {} is still in memory: saving it again in {} (for {} yet, then it is lost)",
+        left->step, format_seconds(to_seconds(kSavePause)), format_seconds(to_seconds(rest)));
+    const auto resume = clock_.now() + kSavePause;
+    while (clock_.now() < resume && !machine_.killed_by_user()) wait_and_serve();
+    save(*left);
+  }
 }
 
 }  // namespace chiliad::supervise

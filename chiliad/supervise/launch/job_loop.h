@@ -62,7 +62,12 @@ class JobLoop {
   void carry_out(const JobMachine::Actions& actions);
   void persist(const SnapshotSet& snapshot);
   void send(int rank, ipc::FrameType type, const std::string& body);
+  /// The newest snapshot that all ranks have in memory and no checkpoint holds.
+  [[nodiscard]] std::optional<SnapshotSet> left_to_save() const;
+  void save(const SnapshotSet& snapshot);
   void seal_what_is_left();
+  /// After a run that did not fail: tries again what could not be written, until the deadline of checkpoints.
+  void save_again();
   template <typename... Args>
   void say(LogLevel level, fmt::format_string<Args...> format, Args&&... args);
 

@@ -84,6 +84,8 @@ class JobMachine {
   Actions on_tick(const std::vector<Position>& positions, Nanoseconds now);
 
   [[nodiscard]] bool all_exited() const { return num_exited_ == options_.num_ranks; }
+  /// A second signal came: nobody wants to wait any more.
+  [[nodiscard]] bool killed_by_user() const { return num_signals_ >= 2; }
   [[nodiscard]] bool persisting() const { return !persisting_.empty(); }
   [[nodiscard]] bool failing() const { return !failures_.empty(); }
   /// -1: none in this run.

@@ -108,14 +108,24 @@ TEST_F(LifecycleTest, ACheckpointCutShortIsNamedAndTheOlderOneUsed) {
   EXPECT_EQ(weight_difference(job_, "reference", "run"), "");
 }
 
-TEST_F(LifecycleTest, AFullDiskCostsTheCheckpointAndNothingElse) {
+TEST_F(LifecycleTest, AFullDiskCostsACheckpointInTheMiddleAlone) {
   ASSERT_EQ(job_.train("reference", 1).exit_code, 0);
-  const auto full = job_.train("run", 1, {{"CHILIAD_FILE_FAULT", "write:checkpoints/step-8:1:ENOSPC"}},
+  const auto full = job_.train("run", 1, {{"CHILIAD_FILE_FAULT", "write:checkpoints/step-4:1:ENOSPC"}},
                                {"--set", "run.steps=8"});
-  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_EQ(full.exit_code, 0) << full.err;
   EXPECT_THAT(full.err, HasSubstr("No space left on device"));
-  EXPECT_EQ(job_.committed_steps("run"), std::vector<int64_t>{4});
+  EXPECT_EQ(job_.committed_steps("run"), std::vector<int64_t>{8});
   ASSERT_EQ(job_.train("run", 1).exit_code, 0);
+  EXPECT_EQ(weight_difference(job_, "reference", "run"), "");
+}
+
+TEST_F(LifecycleTest, WhatCouldNotBeSavedAtTheEndIsSavedAgain) {
+  ASSERT_EQ(job_.train("reference", 2, {}, {"--set", "run.steps=8"}).exit_code, 0);
+  const auto full = job_.train("run", 2, {{"CHILIAD_FILE_FAULT", "write:checkpoints/step-8:1:ENOSPC"}},
+                               {"--set", "run.steps=8"});
+  EXPECT_EQ(full.exit_code, 0) << full.err;
+  EXPECT_THAT(full.err, HasSubstr("No space left on device"));
+  EXPECT_THAT(full.err, HasSubstr("step 8 is still in memory: saving it again"));
   EXPECT_EQ(weight_difference(job_, "reference", "run"), "");
 }
 

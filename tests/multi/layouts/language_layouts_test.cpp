@@ -20,6 +20,7 @@ struct Case {
   std::vector<std::string> frozen = {};
   bool reshard = true;
   int64_t micro_batch_tokens = 96;
+  const char* recompute = "none";
 };
 
 class LanguageLayoutTest : public testing::TestWithParam<Case> {
@@ -37,6 +38,7 @@ class LanguageLayoutTest : public testing::TestWithParam<Case> {
   static spec::RunFile several_file() {
     auto made = file();
     made.parallel.reshard_after_forward = GetParam().reshard;
+    made.parallel.recompute = GetParam().recompute;
     made.data.micro_batch_tokens = GetParam().micro_batch_tokens;
     return made;
   }
@@ -73,6 +75,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"tiedHybrid2by2kept", "qwen2", {2, 2, 1}, {}, false},
                     Case{"tensor2", "llama", {1, 1, 2}}, Case{"tensor3", "llama", {1, 1, 3}, {}, true, 64},
                     Case{"tiedTensor6", "qwen2", {1, 1, 6}}, Case{"all8", "llama", {2, 2, 2}},
+                    Case{"tiedAll8recomputing", "qwen2", {2, 2, 2}, {}, true, 64, "layers"},
                     Case{"tiedShards2tensor3", "qwen2", {1, 2, 3}},
                     Case{"frozenEmbedding", "llama", {1, 2, 2}, {"embedding"}},
                     Case{"tiedFrozenEmbedding", "qwen2", {1, 2, 1}, {"embedding"}},

@@ -20,6 +20,7 @@ struct Case {
   std::vector<std::string> frozen = {};
   bool reshard = true;
   int64_t micro_batch_items = 32;
+  const char* recompute = "none";
 };
 
 /// fp32; layouts differ in the order of sums alone.
@@ -42,6 +43,11 @@ class LayoutTest : public testing::TestWithParam<Case> {
     made.optimizer.frozen = frozen;
     return made;
   }
+  static void adapt(spec::RunFile& settings) {
+    settings.parallel.reshard_after_forward = GetParam().reshard;
+    settings.parallel.recompute = GetParam().recompute;
+    settings.data.micro_batch_items = GetParam().micro_batch_items;
+  }
   static RanksResult run(const spec::RunFile& file, const parallel::MeshShape& shape) {
     return run_mesh(file, index::Index::open(folder_->path() / "index"), shape, kSteps);
   }
@@ -53,8 +59,7 @@ class LayoutTest : public testing::TestWithParam<Case> {
 TEST_P(LayoutTest, GivesTheNumbersOfOneDevice) {
   auto settings = file(GetParam().frozen);
   const auto one = run(settings, {});
-  settings.parallel.reshard_after_forward = GetParam().reshard;
-  settings.data.micro_batch_items = GetParam().micro_batch_items;
+  adapt(settings);
   const auto several = run(settings, GetParam().shape);
   EXPECT_EQ(several.items, one.items);
   EXPECT_LE(gradient_error(one, several), 2e-6);
@@ -66,12 +71,22 @@ TEST_P(LayoutTest, GivesTheNumbersOfOneDevice) {
 
 TEST_P(LayoutTest, IsBitIdenticalInASecondRun) {
   auto settings = file(GetParam().frozen);
-  settings.parallel.reshard_after_forward = GetParam().reshard;
-  settings.data.micro_batch_items = GetParam().micro_batch_items;
+  adapt(settings);
   const auto first = run(settings, GetParam().shape);
   const auto second = run(settings, GetParam().shape);
   EXPECT_EQ(first.losses, second.losses);
   EXPECT_EQ(first.gradients, second.gradients);
+}
+
+TEST_P(LayoutTest, RecomputationChangesNoBit) {
+  auto settings = file(GetParam().frozen);
+  adapt(settings);
+  settings.parallel.recompute = "none";
+  const auto kept = run(settings, GetParam().shape);
+  settings.parallel.recompute = "layers";
+  const auto recomputed = run(settings, GetParam().shape);
+  EXPECT_EQ(kept.losses, recomputed.losses);
+  EXPECT_EQ(kept.gradients, recomputed.gradients);
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, LayoutTest,
@@ -83,6 +98,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, LayoutTest,
                                          Case{"shards8", {1, 8, 1}}, Case{"tensor2", {1, 1, 2}},
                                          Case{"tensor3accumulating", {1, 1, 3}, {}, true, 1},
                                          Case{"tensor6", {1, 1, 6}}, Case{"all8", {2, 2, 2}},
+                                         Case{"all8recomputing", {2, 2, 2}, {}, true, 1, "layers"},
                                          Case{"shards3tensor2kept", {1, 3, 2}, {}, false, 2},
                                          Case{"replicas2tensor3frozenText", {2, 1, 3}, {"text_encoder"}},
                                          Case{"oneRankAccumulating", {1, 1, 1}, {}, true, 1},

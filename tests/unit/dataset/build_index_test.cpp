@@ -211,6 +211,22 @@ TEST_F(BuildIndexTest, RefusesAnIndexInsideTheSource) {
   EXPECT_FALSE(std::filesystem::exists(tree_.source() / "index"));
 }
 
+TEST_F(BuildIndexTest, RefusesToReplaceTheIndexOfAnotherSource) {
+  const Digest first = build().manifest.digest;
+  SourceTree other;
+  other.add_picture("sea.png", 8, 8);
+  other.add("sea.txt", "The sea.");
+  try {
+    (void)build_index(other.source(), tree_.out(), options_, {});
+    FAIL() << "no refusal";
+  } catch (const InvalidInput& error) {
+    EXPECT_THAT(error.what(), HasSubstr("holds the index of " + tree_.source().string()));
+  }
+  EXPECT_EQ(index::Index::open(tree_.out()).manifest().digest, first);
+  options_.replace = true;
+  EXPECT_EQ(build_index(other.source(), tree_.out(), options_, {}).manifest.num_samples, 1);
+}
+
 TEST_F(BuildIndexTest, RefusesASourceWithoutSamples) {
   std::filesystem::remove_all(tree_.source());
   tree_.add("readme.md", "nothing here");
