@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "chiliad/base/clock.h"
+#include "chiliad/base/error.h"
 #include "chiliad/dataset/build_index.h"
 #include "chiliad/observe/terminal_progress.h"
 #include "chiliad/stepplan/work_model.h"
@@ -28,7 +29,15 @@ spec::RunFile read_run(const RunArguments& arguments) {
 
 std::shared_ptr<const text::DocumentEncoder> open_encoder(const spec::RunFile& file) {
   if (file.data.mode != "pack") return nullptr;
-  return text::DocumentEncoder::open(file.data.tokenizer, file.data.end_token);
+  auto encoder = text::DocumentEncoder::open(file.data.tokenizer, file.data.end_token);
+  const int64_t needed = encoder->tokenizer().vocabulary_size();
+  if (file.model.vocabulary < needed) {
+    throw InvalidInput(
+        "model.vocabulary",
+        fmt::format("expected at least the {} ids of the tokenizer, got {}. Set it to {} or more", needed,
+                    file.model.vocabulary, needed));
+  }
+  return encoder;
 }
 
 index::Index open_index(const spec::RunFile& file, const text::DocumentEncoder* encoder, bool quiet) {

@@ -25,7 +25,8 @@ struct RunArguments {
 /// The run file with its overrides; the run directory is filled in (runs/<stem>).
 [[nodiscard]] spec::RunFile read_run(const RunArguments& arguments);
 
-/// The encoder of the run's documents; null in data.mode bucket.
+/// The encoder of the run's documents; null in data.mode bucket. Throws InvalidInput if the model has fewer
+/// ids.
 [[nodiscard]] std::shared_ptr<const text::DocumentEncoder> open_encoder(const spec::RunFile& file);
 
 /// Opens the run's index and makes the token columns that are missing, with progress on stderr.

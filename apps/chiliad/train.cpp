@@ -50,6 +50,10 @@ double step_flops(const stepplan::Step& step, const stepplan::Plan& plan, const 
                   int64_t patch) {
   double flops = 0.0;
   for (const auto& item : step.items) {
+    if (plan.packs_documents()) {
+      flops += table.step_work({1, 0, item.num_tokens}).flops();
+      continue;
+    }
     const auto bucket = plan.buckets()[static_cast<size_t>(item.bucket)];
     flops += table.step_work({1, (bucket.width / patch) * (bucket.height / patch), item.num_tokens}).flops();
   }

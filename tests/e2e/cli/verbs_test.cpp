@@ -114,25 +114,47 @@ TEST(DataTest, AnIndexOfNothingIsWrongInput) {
   expect_one_error_line(result);
 }
 
-TEST(DataTest, PlansDocumentsWithoutPadding) {
-  const TempDir folder;
-  const auto index = (folder.path() / "index").string();
-  std::string lines;
-  for (int i = 1; i <= 40; ++i) lines += "{\"text\": \"" + std::string(static_cast<size_t>(i), 'x') + "\"}\n";
-  io::write_atomic(folder.path() / "text.jsonl", lines);
-  io::write_atomic(folder.path() / "run.yaml",
-                   "version: 1\ndata: {index: \"" + index +
-                       "\", mode: pack, batch: 20, sequence_length: 32, micro_batch_tokens: 64}\n");
-  EXPECT_EQ(run_chiliad({"data", "index", (folder.path() / "text.jsonl").string(), "--out", index}).exit_code,
-            0);
-  const auto result = run_chiliad(
-      {"data", "plan", (folder.path() / "run.yaml").string(), "--ranks", "2", "--json", "--quiet"});
+/// 40 documents of 1 to 40 bytes, and a run file of a language model.
+class DocumentPlanTest : public testing::Test {
+ protected:
+  DocumentPlanTest() : index_((folder_.path() / "index").string()) {
+    std::string lines;
+    for (int i = 1; i <= 40; ++i)
+      lines += "{\"text\": \"" + std::string(static_cast<size_t>(i), 'x') + "\"}\n";
+    io::write_atomic(folder_.path() / "text.jsonl", lines);
+    EXPECT_EQ(
+        run_chiliad({"data", "index", (folder_.path() / "text.jsonl").string(), "--out", index_}).exit_code,
+        0);
+  }
+
+  ProgramResult plan(int vocabulary) const {
+    const auto run = folder_.path() / "run.yaml";
+    io::write_atomic(run,
+                     "version: 1\nmodel: {family: llama, width: 64, heads: 4, mlp_width: 96, vocabulary: " +
+                         std::to_string(vocabulary) + "}\ndata: {index: \"" + index_ +
+                         "\", mode: pack, batch: 20, sequence_length: 32, micro_batch_tokens: 64}\n");
+    return run_chiliad({"data", "plan", run.string(), "--ranks", "2", "--json", "--quiet"});
+  }
+
+  TempDir folder_;
+  std::string index_;
+};
+
+TEST_F(DocumentPlanTest, HasNoPadding) {
+  const auto result = plan(258);
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto plan = nlohmann::json::parse(result.out);
   EXPECT_EQ(plan["items"], 40);
   EXPECT_EQ(plan["padded_tokens"], 0);
   EXPECT_EQ(plan["tokens"], 784);  // a document of i bytes has i targets, at most 32
   EXPECT_EQ(plan["documents"]["cut"], 8);
+}
+
+TEST_F(DocumentPlanTest, RefusesAModelOfFewerIdsThanTheTokenizer) {
+  const auto result = plan(257);
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err,
+              HasSubstr("model.vocabulary: expected at least the 258 ids of the tokenizer, got 257"));
 }
 
 TEST(DataTest, ADamagedManifestIsDamagedData) {
