@@ -35,7 +35,7 @@ int run_eval(const EvalArguments& arguments) {
   const auto index = index::Index::open(run.data.index);
   const stepplan::Plan plan(
       index, run.data, run.run.seed,
-      train::make_token_count(index, text::ByteTokenizer(run.model.text_max_tokens).digest()));
+      stepplan::column_counts(index, text::ByteTokenizer(run.model.text_max_tokens).digest()));
   generate::RetrievalOptions options;
   options.num_captions = arguments.captions;
   options.seed = arguments.seed;

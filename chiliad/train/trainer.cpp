@@ -75,7 +75,7 @@ Trainer::Trainer(TrainerSetup setup)
   const Digest tokenizer =
       documents_ != nullptr ? documents_->digest() : text::ByteTokenizer(run.model.text_max_tokens).digest();
   plan_ = std::make_unique<stepplan::Plan>(*setup_.index, run.data, run.run.seed,
-                                           make_token_count(*setup_.index, tokenizer), tokenizer);
+                                           stepplan::column_counts(*setup_.index, tokenizer), tokenizer);
   build_model();
   if (setup_.resume != nullptr) load_checkpoint();
   stage_ = std::make_unique<StepStage>(run, layers_, shards_, *setup_.mesh);

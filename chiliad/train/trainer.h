@@ -115,8 +115,4 @@ class Trainer {
   int64_t skipped_in_a_row_ = 0;
 };
 
-/// Token counts from the derived columns of `index` that `tokenizer` keys (made by
-/// dataset::build_token_columns or build_document_columns).
-[[nodiscard]] stepplan::TokenCount make_token_count(const index::Index& index, const Digest& tokenizer);
-
 }  // namespace chiliad::train
