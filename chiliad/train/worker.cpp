@@ -65,6 +65,13 @@ stepplan::Journal read_journal(const std::string& path) {
   return stepplan::Journal::from_jsonl(io::read_text(path, kMaxJournalBytes));
 }
 
+/// Positions of the largest micro-batch that the run file allows. Memory that is not used costs nothing.
+int64_t most_tokens(const spec::RunFile& run) {
+  if (run.data.mode == "pack") return run.data.micro_batch_tokens;
+  const int64_t side = run.data.bucket_max / run.model.patch;
+  return run.data.micro_batch_items * std::max(side * side, run.model.text_max_tokens);
+}
+
 /// Sums steps into one line of metrics.
 class MetricsSum {
  public:
@@ -142,6 +149,7 @@ class WorkerRun {
     parallel::MeshBytes bytes;
     bytes.control = kSmallMessages;
     bytes.parameters = kSmallMessages + 4 * spec::make_layer_table(run_file_.model).num_params();
+    bytes.activations = kSmallMessages + 2 * 4 * most_tokens(run_file_) * run_file_.model.width;
     const auto meeting = comm::meet(options);
     mesh_ = std::make_unique<parallel::Mesh>(*meeting, shape, bytes);
     mark_startup();
