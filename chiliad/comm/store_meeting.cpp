@@ -37,6 +37,13 @@ std::string to_text(const std::vector<uint8_t>& bytes) {
   return {bytes.begin(), bytes.end()};
 }
 
+[[noreturn]] void connecting_failed(int rank, const std::exception& error) {
+  const std::string text = error.what();
+  throw PeerLost(fmt::format("rank {}", rank),
+                 fmt::format("connecting failed: {}. A peer has gone or did not answer in time",
+                             text.substr(0, text.find('\n'))));
+}
+
 class StoreMeeting final : public Meeting {
  public:
   explicit StoreMeeting(const ConnectOptions& options) : options_(options), store_(open_store(options)) {}
@@ -78,10 +85,7 @@ class StoreMeeting final : public Meeting {
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
-      const std::string text = error.what();
-      throw PeerLost(fmt::format("rank {}", rank()),
-                     fmt::format("connecting failed: {}. A peer has gone or did not answer in time",
-                                 text.substr(0, text.find('\n'))));
+      connecting_failed(rank(), error);
     }
   }
 
@@ -142,10 +146,7 @@ std::unique_ptr<Meeting> meet(const ConnectOptions& options) {
   try {
     return std::make_unique<StoreMeeting>(options);
   } catch (const std::exception& error) {
-    const std::string text = error.what();
-    throw PeerLost(fmt::format("rank {}", options.rank),
-                   fmt::format("connecting failed: {}. A peer has gone or did not answer in time",
-                               text.substr(0, text.find('\n'))));
+    connecting_failed(options.rank, error);
   }
 }
 
