@@ -81,8 +81,8 @@ parallel::MeshShape checked_shape(const spec::RunFile& file, int64_t num_steps) 
     throw InvalidInput(
         "parallel.nproc",
         fmt::format("expected at most {} ranks, for all run in one process here, got {}. Verify a smaller "
-                    "layout of the same kind, e.g. with --nproc {}",
-                    kMaxRanks, layout.nproc, std::min<int64_t>(kMaxRanks, layout.dp_shard * layout.tp)));
+                    "layout of the same kind with --nproc and --set",
+                    kMaxRanks, layout.nproc));
   }
   if (num_steps > file.run.steps) {
     throw InvalidInput("--steps", fmt::format("expected at most run.steps = {}, got {}. Give --steps {}",
@@ -109,8 +109,8 @@ std::string LayoutReport::to_table() const {
   text += fmt::format("{:<38} {:>9}  {:>7}  {:<3}  {}\n", "what", "measured", "bound", "ok", "where");
   std::string wrong;
   for (const auto& check : checks) {
-    text += fmt::format("{:<38} {:>9.2g}  {:>7.2g}  {:<3}  {}\n", check.what, check.measured, check.bound,
-                        check.ok() ? "yes" : "NO", check.where);
+    text += fmt::format("{:<38} {:>9.2g}  {:>7.2g}  {:<3}{}\n", check.what, check.measured, check.bound,
+                        check.ok() ? "yes" : "NO", check.where.empty() ? "" : "  " + check.where);
     if (check.ok()) continue;
     wrong += fmt::format("{}{} at {}", wrong.empty() ? "" : "; ", check.what, check.where);
   }
