@@ -8,11 +8,13 @@
 
 namespace chiliad::train {
 
-void set_initial_weights(parallel::ShardedLayer& shard, uint64_t seed) {
+void set_initial_weights(parallel::ShardedLayer& shard, uint64_t seed, spec::Init zero) {
   for (const auto& piece : shard.layout().shard_pieces()) {
     // Draws are of the whole parameter; a rank keeps its box of it.
     at::Tensor whole = at::empty(piece.param->shape.sizes(), at::kFloat);
-    model::initialise(*piece.param, seed, whole);
+    spec::ParamDecl param = *piece.param;
+    if (param.init == spec::Init::kZero) param.init = zero;
+    model::initialise(param, seed, whole);
     for (int axis = 0; axis < piece.box.size.rank(); ++axis) {
       whole = whole.narrow(axis, piece.box.offset[axis], piece.box.size[axis]);
     }

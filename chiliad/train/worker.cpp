@@ -19,6 +19,7 @@
 #include "chiliad/ipc/progress_page.h"
 #include "chiliad/observe/metrics.h"
 #include "chiliad/train/injected_delay.h"
+#include "chiliad/train/mesh_bytes.h"
 #include "chiliad/train/parent_link.h"
 #include "chiliad/train/snapshotter.h"
 #include "chiliad/train/trainer.h"
@@ -30,7 +31,6 @@ using Json = nlohmann::json;
 
 constexpr int kSlots = 2;
 constexpr int64_t kStateRoom = 4 << 20;
-constexpr int64_t kSmallMessages = 8 << 20;
 constexpr int64_t kMaxJournalBytes = 256 << 20;
 
 ipc::Phase phase_of(schedule::Op op) {
@@ -63,13 +63,6 @@ void maybe_kill(int, int64_t, ipc::Phase) {}
 stepplan::Journal read_journal(const std::string& path) {
   if (path.empty() || !io::stat_file(path).has_value()) return {};
   return stepplan::Journal::from_jsonl(io::read_text(path, kMaxJournalBytes));
-}
-
-/// Positions of the largest micro-batch that the run file allows. Memory that is not used costs nothing.
-int64_t most_tokens(const spec::RunFile& run) {
-  if (run.data.mode == "pack") return run.data.micro_batch_tokens;
-  const int64_t side = run.data.bucket_max / run.model.patch;
-  return run.data.micro_batch_items * std::max(side * side, run.model.text_max_tokens);
 }
 
 /// Sums steps into one line of metrics.
@@ -146,12 +139,8 @@ class WorkerRun {
     shape.dp_shard = static_cast<int>(layout.dp_shard);
     shape.tp = static_cast<int>(layout.tp);
     shape.dp_replicate = arguments_.world / (shape.dp_shard * shape.tp);
-    parallel::MeshBytes bytes;
-    bytes.control = kSmallMessages;
-    bytes.parameters = kSmallMessages + 4 * spec::make_layer_table(run_file_.model).num_params();
-    bytes.activations = kSmallMessages + 2 * 4 * most_tokens(run_file_) * run_file_.model.width;
     const auto meeting = comm::meet(options);
-    mesh_ = std::make_unique<parallel::Mesh>(*meeting, shape, bytes);
+    mesh_ = std::make_unique<parallel::Mesh>(*meeting, shape, mesh_bytes(run_file_));
     mark_startup();
   }
 

@@ -1,0 +1,57 @@
+#include <fmt/core.h>
+
+#include <memory>
+
+#include "apps/chiliad/run_setup.h"
+#include "apps/chiliad/verbs.h"
+
+namespace chiliad::cli {
+namespace {
+
+struct Arguments {
+  RunArguments run;
+  int64_t steps = 3;
+};
+
+/// Makes the index ready here, where no tensors are needed; the worker trains.
+int run(const Arguments& arguments) {
+  {
+    const auto file = read_run(arguments.run);
+    static_cast<void>(open_index(file, open_encoder(file).get(), arguments.run.quiet));
+  }
+  std::vector<std::string> argv{"verify-layout", arguments.run.run_file, "--steps",
+                                std::to_string(arguments.steps)};
+  for (const auto& setting : arguments.run.overrides) argv.insert(argv.end(), {"--set", setting});
+  if (arguments.run.nproc > 0)
+    argv.insert(argv.end(), {"--set", fmt::format("parallel.nproc={}", arguments.run.nproc)});
+  if (arguments.run.json) argv.emplace_back("--json");
+  if (arguments.run.quiet) argv.emplace_back("--quiet");
+  become_worker(argv);
+}
+
+}  // namespace
+
+void add_verify_layout(CLI::App& parent, Action& action) {
+  auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
+  auto* verb = parent.add_subcommand(
+      "verify-layout", "Proves that a layout (section parallel) gives the numbers of one device");
+  verb->add_option("RUN", arguments->run.run_file, "Run file")->required();
+  verb->add_option("--nproc", arguments->run.nproc, "Ranks, at most 64 (parallel.nproc)")
+      ->check(CLI::Range(1, 1024));
+  verb->add_option("--steps", arguments->steps, "Steps to compare, from the first one on")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  verb->add_option("--set", arguments->run.overrides, "section.key=value, over the run file; may be repeated")
+      ->expected(1)
+      ->take_all();
+  verb->add_flag("--json", arguments->run.json, "Prints the result as one JSON object");
+  verb->add_flag("--quiet", arguments->run.quiet, "Shows no progress");
+  verb->footer(
+      "Example: chiliad verify-layout run.yaml --nproc 4 --set parallel.dp_shard=2\n"
+      "All ranks run as threads of one process, in fp32: beside activations it needs the memory of all "
+      "ranks.\n"
+      "Writes nothing into the run directory. Exit code 1: the numbers differ.");
+  verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+}
+
+}  // namespace chiliad::cli
