@@ -76,13 +76,14 @@ std::byte* data_of(at::Tensor& tensor) {
 
 class SharedMemoryGroup final : public Group {
  public:
-  SharedMemoryGroup(ipc::SharedMemory memory, Membership membership, Nanoseconds timeout)
+  SharedMemoryGroup(std::shared_ptr<const ipc::SharedMemory> memory, Membership membership,
+                    Nanoseconds timeout)
       : memory_(std::move(memory)),
         membership_(std::move(membership)),
         rank_(membership_.rank),
         size_(membership_.size()),
         timeout_(timeout) {
-    const size_t rank_bytes = memory_.bytes().size() / static_cast<size_t>(size_);
+    const size_t rank_bytes = memory_->bytes().size() / static_cast<size_t>(size_);
     CHILIAD_CHECK(size_ <= kMaxSharedRanks && rank_bytes > state_bytes(size_));
     region_bytes_ = (rank_bytes - state_bytes(size_)) / 64 * 64;
   }
@@ -162,7 +163,7 @@ class SharedMemoryGroup final : public Group {
   };
 
   [[nodiscard]] RankState& state(int rank) const {
-    return *reinterpret_cast<RankState*>(memory_.bytes().data() +
+    return *reinterpret_cast<RankState*>(memory_->bytes().data() +
                                          static_cast<size_t>(rank) * state_bytes(size_));
   }
   /// The parts of a call, one for each peer.
@@ -171,7 +172,7 @@ class SharedMemoryGroup final : public Group {
     return parts + number % num_slots(size_) * static_cast<size_t>(size_);
   }
   [[nodiscard]] std::byte* region(int rank) const {
-    return memory_.bytes().data() + static_cast<size_t>(size_) * state_bytes(size_) +
+    return memory_->bytes().data() + static_cast<size_t>(size_) * state_bytes(size_) +
            static_cast<size_t>(rank) * region_bytes_;
   }
 
@@ -280,7 +281,8 @@ class SharedMemoryGroup final : public Group {
     }
   }
 
-  ipc::SharedMemory memory_;
+  // Shared with the groups of ranks that are threads of this process, until the last is gone.
+  std::shared_ptr<const ipc::SharedMemory> memory_;
   Membership membership_;
   int rank_;
   int size_;
@@ -301,8 +303,8 @@ size_t shared_group_bytes(int size, int64_t bytes_per_rank) {
          (state_bytes(size) + (static_cast<size_t>(bytes_per_rank) + 4095) / 4096 * 4096);
 }
 
-std::unique_ptr<Group> make_shared_memory_group(ipc::SharedMemory memory, Membership membership,
-                                                Nanoseconds timeout) {
+std::unique_ptr<Group> make_shared_memory_group(std::shared_ptr<const ipc::SharedMemory> memory,
+                                                Membership membership, Nanoseconds timeout) {
   return std::make_unique<SharedMemoryGroup>(std::move(memory), std::move(membership), timeout);
 }
 
