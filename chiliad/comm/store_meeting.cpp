@@ -123,7 +123,8 @@ class StoreMeeting final : public Meeting {
       all = to_text(store_->get(key(rank))) == "yes" && all;
     }
     if (!all) return nullptr;
-    return make_shared_memory_group(std::move(*memory), membership, options_.timeout);
+    return make_shared_memory_group(std::make_shared<const ipc::SharedMemory>(std::move(*memory)), membership,
+                                    options_.timeout);
   }
 
   ConnectOptions options_;

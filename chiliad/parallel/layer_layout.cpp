@@ -1,6 +1,7 @@
 #include "chiliad/parallel/layer_layout.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/planted.h"
@@ -16,17 +17,22 @@ LayerLayout::LayerLayout(const spec::LayerDecl& whole, const MeshShape& shape, c
   const auto cut = [&](int shard, int replica) {
     return cuts_[static_cast<size_t>(shard * shape_.dp_replicate + replica)];
   };
-  for (int i = 0; i < shape.dp_shard; ++i) shard_sizes_.push_back(cut(i + 1, 0) - cut(i, 0));
-  for (int i = 0; i < shape.dp_replicate; ++i)
-    owned_sizes_.push_back(cut(place.shard, i + 1) - cut(place.shard, i));
-  const bool swapped = planted_bug("swapped_ranks") && shape.dp_replicate > 1;
-  const int owner = swapped ? (place.replica + 1) % shape.dp_replicate : place.replica;
-  shard_begin_ = cut(place.shard, 0);
-  shard_end_ = cut(place.shard + 1, 0);
-  owned_begin_ = cut(place.shard, owner) - shard_begin_;
+  const auto holder = [](int index, int count) {
+    return planted_bug("swapped_ranks") ? (index + 1) % count : index;
+  };
+  const int shard = holder(place.shard, shape.dp_shard);
+  const int owner = holder(place.replica, shape.dp_replicate);
+  for (int i = 0; i < shape.dp_shard; ++i) {
+    const int held = holder(i, shape.dp_shard);
+    shard_sizes_.push_back(cut(held + 1, 0) - cut(held, 0));
+  }
+  for (int i = 0; i < shape.dp_replicate; ++i) owned_sizes_.push_back(cut(shard, i + 1) - cut(shard, i));
+  shard_begin_ = std::accumulate(shard_sizes_.begin(), shard_sizes_.begin() + place.shard, int64_t{0});
+  shard_end_ = shard_begin_ + shard_sizes_[static_cast<size_t>(place.shard)];
+  owned_begin_ = cut(shard, owner) - cut(shard, 0);
   owned_size_ = owned_sizes_[static_cast<size_t>(owner)];
-  shard_pieces_ = pieces_of(local, shard_begin_, shard_end_);
-  owned_pieces_ = pieces_of(local, shard_begin_ + owned_begin_, shard_begin_ + owned_begin_ + owned_size_);
+  shard_pieces_ = pieces_of(local, cut(shard, 0), cut(shard + 1, 0));
+  owned_pieces_ = pieces_of(local, cut(shard, owner), cut(shard, owner) + owned_size_);
 }
 
 std::vector<Piece> LayerLayout::pieces_of(const spec::LayerDecl& local, int64_t begin, int64_t end) const {

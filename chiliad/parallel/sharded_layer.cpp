@@ -61,9 +61,10 @@ void ShardedLayer::bind() {
 void ShardedLayer::start_unshard() {
   if (!sharded_ || has_whole()) return;
   params_.attach(pool_);
-  if (planted_bug("stale_gather") && unshards_++ > 0) return;
+  if (planted_bug("stale_gather") && !first_gathered_.defined()) first_gathered_ = shard_.clone();
+  const at::Tensor& from = first_gathered_.defined() ? first_gathered_ : shard_;
   // Not as an operation on tensors: autograd would take it for a change of what it keeps for backward.
-  std::copy_n(shard_params(), layout_.shard_size(),
+  std::copy_n(from.const_data_ptr<float>(), layout_.shard_size(),
               params_.base().mutable_data_ptr<float>() + layout_.shard_begin());
   unsharding_ = mesh_.shard_gather().all_gather_parts(params_.base(), layout_.shard_sizes());
 }
@@ -95,6 +96,7 @@ void ShardedLayer::start_reduce() {
   open_gradients();
   reducing_ = mesh_.shard_reduce().all_to_all(received_.narrow(0, 0, mine * ranks), out_counts, grads_.base(),
                                               layout_.shard_sizes());
+  if (planted_bug("early_reuse")) pool_.give(received_);  // the next layer takes it while parts arrive
 }
 
 void ShardedLayer::finish_reduce() {
@@ -111,7 +113,7 @@ void ShardedLayer::finish_reduce() {
     ops::sum_parts(received_.const_data_ptr<float>(), ranks, mine, shard_grads_.mutable_data_ptr<float>());
   }
   has_shard_grads_ = true;
-  pool_.give(std::move(received_));
+  if (!planted_bug("early_reuse")) pool_.give(std::move(received_));
   received_.reset();
 }
 

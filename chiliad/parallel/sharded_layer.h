@@ -89,7 +89,7 @@ class ShardedLayer {
   at::Tensor shard_grads_;        // [shard]
   bool grads_open_ = false;       // this step's gradients are in grads_
   bool has_shard_grads_ = false;  // an earlier slot's are in shard_grads_
-  int64_t unshards_ = 0;          // for a planted bug
+  at::Tensor first_gathered_;     // [shard], for a planted bug
   at::Tensor received_;           // parts of a reduction under way
   at::Tensor reduced_;            // [owned]
   at::Tensor exp_avg_;

@@ -1,7 +1,3 @@
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -14,25 +10,26 @@
 namespace chiliad::comm {
 namespace {
 
-/// The memory of every group, made by the member that comes first.
+/// The memory of every group, made by the member that comes first. All members use one mapping: a descriptor
+/// and a mapping for each of hundreds of ranks would reach the limits of a process.
 class Table {
  public:
-  ipc::SharedMemory open(const GroupRequest& request, int size) {
+  std::shared_ptr<const ipc::SharedMemory> open(const GroupRequest& request, int size) {
     const std::lock_guard lock(mutex_);
-    auto found = groups_.find(request.name);
-    if (found == groups_.end()) {
-      auto memory = ipc::SharedMemory::create("group", shared_group_bytes(size, request.shared_bytes));
-      found = groups_.emplace(request.name, Entry{std::move(memory), 0}).first;
+    Entry& entry = groups_[request.name];
+    if (entry.memory == nullptr) {
+      entry.memory = std::make_shared<const ipc::SharedMemory>(
+          ipc::SharedMemory::create("group", shared_group_bytes(size, request.shared_bytes)));
     }
-    auto mine = ipc::SharedMemory::map(UniqueFd(::fcntl(found->second.memory.fd(), F_DUPFD_CLOEXEC, 0)));
-    if (++found->second.num_opened == size) groups_.erase(found);  // nobody else will ask
-    return mine;
+    auto memory = entry.memory;
+    if (++entry.num_opened == size) groups_.erase(request.name);  // nobody else will ask
+    return memory;
   }
 
  private:
   struct Entry {
-    ipc::SharedMemory memory;
-    int num_opened;
+    std::shared_ptr<const ipc::SharedMemory> memory;  // shared with the groups, until the last is gone
+    int num_opened = 0;
   };
   std::mutex mutex_;  // guards groups_
   std::map<std::string, Entry> groups_;

@@ -1,15 +1,17 @@
 // Collectives over memory that all ranks of a machine map. For the k-th call of the group:
-// 1. a rank takes room in its own region (waiting until its peers have read what lay there), copies its input
-// in, writes
-//    slot k (where it lies, and where each peer's part begins) and raises `posted` to k
-// 2. wait() of a peer sleeps until `posted` is at least k, copies its part out, and raises its own `taken` to
-// k. Each word has one writer; raising is a release, reading an acquire.
+// 1. a rank takes room in its own region (waiting until its peers have read what lay there), copies its
+//    input in, writes slot k (where each peer's part lies, and its length) and raises `posted` to k
+// 2. wait() of a peer sleeps until `posted` is at least k, compares the length with what it expects, copies
+//    its part out, and raises its own `taken` to k
+// Each word has one writer; raising is a release, reading an acquire.
 #include "chiliad/comm/shm/shm_group.h"
 
 #include <ATen/ATen.h>
 #include <immintrin.h>
 
+#include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <deque>
 #include <utility>
@@ -20,22 +22,29 @@
 namespace chiliad::comm {
 namespace {
 
-constexpr size_t kSlots = 256;  // calls in flight
 constexpr int kSpins = 4000;
 
-/// Followed by kSlots slots of slot_words(size) words each: where the data of a call lie in the poster's
-/// region, then the bytes from there to each peer's part.
+/// Followed by num_slots(size) slots of one Part for each peer.
 struct RankState {
   alignas(64) std::atomic<uint32_t> posted;
   alignas(64) std::atomic<uint32_t> taken;
 };
 
-constexpr size_t slot_words(int size) {
-  return static_cast<size_t>(size) + 1;
+/// What a call has for one peer, in the poster's region.
+struct Part {
+  uint64_t begin;
+  uint64_t num_bytes;
+};
+
+/// Calls in flight. The memory of all slots together grows with the square of the ranks, so large groups have
+/// fewer.
+constexpr size_t num_slots(int size) {
+  return std::bit_floor(std::clamp<size_t>(4096 / static_cast<size_t>(size), 16, 256));
 }
 
 constexpr size_t state_bytes(int size) {
-  return (sizeof(RankState) + kSlots * slot_words(size) * sizeof(uint64_t) + 4095) / 4096 * 4096;
+  return (sizeof(RankState) + num_slots(size) * static_cast<size_t>(size) * sizeof(Part) + 4095) / 4096 *
+         4096;
 }
 
 bool reached(uint32_t counter, uint32_t wanted) {
@@ -67,13 +76,14 @@ std::byte* data_of(at::Tensor& tensor) {
 
 class SharedMemoryGroup final : public Group {
  public:
-  SharedMemoryGroup(ipc::SharedMemory memory, Membership membership, Nanoseconds timeout)
+  SharedMemoryGroup(std::shared_ptr<const ipc::SharedMemory> memory, Membership membership,
+                    Nanoseconds timeout)
       : memory_(std::move(memory)),
         membership_(std::move(membership)),
         rank_(membership_.rank),
         size_(membership_.size()),
         timeout_(timeout) {
-    const size_t rank_bytes = memory_.bytes().size() / static_cast<size_t>(size_);
+    const size_t rank_bytes = memory_->bytes().size() / static_cast<size_t>(size_);
     CHILIAD_CHECK(size_ <= kMaxSharedRanks && rank_bytes > state_bytes(size_));
     region_bytes_ = (rank_bytes - state_bytes(size_)) / 64 * 64;
   }
@@ -153,15 +163,16 @@ class SharedMemoryGroup final : public Group {
   };
 
   [[nodiscard]] RankState& state(int rank) const {
-    return *reinterpret_cast<RankState*>(memory_.bytes().data() +
+    return *reinterpret_cast<RankState*>(memory_->bytes().data() +
                                          static_cast<size_t>(rank) * state_bytes(size_));
   }
-  [[nodiscard]] uint64_t* slot(int rank, uint32_t number) const {
-    auto* words = reinterpret_cast<uint64_t*>(&state(rank) + 1);
-    return words + number % kSlots * slot_words(size_);
+  /// The parts of a call, one for each peer.
+  [[nodiscard]] Part* slot(int rank, uint32_t number) const {
+    auto* parts = reinterpret_cast<Part*>(&state(rank) + 1);
+    return parts + number % num_slots(size_) * static_cast<size_t>(size_);
   }
   [[nodiscard]] std::byte* region(int rank) const {
-    return memory_.bytes().data() + static_cast<size_t>(size_) * state_bytes(size_) +
+    return memory_->bytes().data() + static_cast<size_t>(size_) * state_bytes(size_) +
            static_cast<size_t>(rank) * region_bytes_;
   }
 
@@ -174,11 +185,10 @@ class SharedMemoryGroup final : public Group {
     ++traffic_.num_calls;
     const size_t begin = make_room(bytes, number);
     if (bytes > 0) std::memcpy(region(rank_) + begin, dense.const_data_ptr(), bytes);
-    uint64_t* const where = slot(rank_, number);
-    where[0] = begin;
-    size_t offset = 0;
+    Part* const out = slot(rank_, number);
+    size_t offset = begin;
     for (size_t peer = 0; peer < static_cast<size_t>(size_); ++peer) {
-      where[1 + peer] = offset;
+      out[peer] = {offset, parts.empty() ? bytes : parts[peer]};
       if (!parts.empty()) offset += parts[peer];
     }
     auto& posted = state(rank_).posted;
@@ -190,9 +200,18 @@ class SharedMemoryGroup final : public Group {
 
   void take(uint32_t number, const Copy& copy) {
     await(copy.peer, state(copy.peer).posted, number, "start");
+    const Part& part = slot(copy.peer, number)[rank_];
+    if (part.num_bytes != copy.num_bytes) differing(number, copy, part);
     if (copy.num_bytes == 0) return;
-    const uint64_t* const where = slot(copy.peer, number);
-    std::memcpy(copy.to, region(copy.peer) + where[0] + where[1 + rank_], copy.num_bytes);
+    std::memcpy(copy.to, region(copy.peer) + part.begin, copy.num_bytes);
+  }
+
+  /// The ranks do not make the same calls.
+  [[noreturn]] void differing(uint32_t number, const Copy& copy, const Part& part) const {
+    throw InternalError(fmt::format("rank {}", membership_.own()),
+                        fmt::format("collective {} of group {}: expected {} bytes from rank {}, got {}",
+                                    number, membership_.name, copy.num_bytes,
+                                    membership_.members[static_cast<size_t>(copy.peer)], part.num_bytes));
   }
 
   /// Where `bytes` may be written: after what is still unread, or from the start again.
@@ -205,7 +224,7 @@ class SharedMemoryGroup final : public Group {
                                      bytes, region_bytes_));
     }
     release_read();
-    while (posted_.size() + 1 >= kSlots) await_oldest();
+    while (posted_.size() + 1 >= num_slots(size_)) await_oldest();
     if (posted_.empty()) cursor_ = 0;
     if (cursor_ + needed > region_bytes_) cursor_ = 0;
     while (overlaps(cursor_, cursor_ + needed)) await_oldest();
@@ -262,7 +281,8 @@ class SharedMemoryGroup final : public Group {
     }
   }
 
-  ipc::SharedMemory memory_;
+  // Shared with the groups of ranks that are threads of this process, until the last is gone.
+  std::shared_ptr<const ipc::SharedMemory> memory_;
   Membership membership_;
   int rank_;
   int size_;
@@ -283,8 +303,8 @@ size_t shared_group_bytes(int size, int64_t bytes_per_rank) {
          (state_bytes(size) + (static_cast<size_t>(bytes_per_rank) + 4095) / 4096 * 4096);
 }
 
-std::unique_ptr<Group> make_shared_memory_group(ipc::SharedMemory memory, Membership membership,
-                                                Nanoseconds timeout) {
+std::unique_ptr<Group> make_shared_memory_group(std::shared_ptr<const ipc::SharedMemory> memory,
+                                                Membership membership, Nanoseconds timeout) {
   return std::make_unique<SharedMemoryGroup>(std::move(memory), std::move(membership), timeout);
 }
 

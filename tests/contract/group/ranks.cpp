@@ -33,22 +33,17 @@ Listener listen_on_loopback() {
   return listener;
 }
 
-void run_threads(int ranks, const std::function<void(comm::Group&)>& body, Nanoseconds timeout) {
-  const auto meetings = comm::meet_in_process(ranks, timeout);
-  std::vector<int> all(static_cast<size_t>(ranks));
-  std::iota(all.begin(), all.end(), 0);
+/// Runs `body` on one thread for each rank; rethrows the exception of the lowest rank that failed.
+void run_on_threads(int ranks, const std::function<void(int)>& body) {
   std::vector<std::exception_ptr> failures(static_cast<size_t>(ranks));
   {
     std::vector<std::jthread> threads;
-    for (size_t rank = 0; rank < meetings.size(); ++rank) {
+    for (int rank = 0; rank < ranks; ++rank) {
       threads.emplace_back([&, rank] {
         try {
-          const auto group = meetings[rank]->make_group({"all", all, 1 << 20});
-          meetings[rank]->finish();
-          body(*group);
-          group->close();
+          body(rank);
         } catch (...) {
-          failures[rank] = std::current_exception();
+          failures[static_cast<size_t>(rank)] = std::current_exception();
         }
       });
     }
@@ -58,7 +53,43 @@ void run_threads(int ranks, const std::function<void(comm::Group&)>& body, Nanos
   }
 }
 
+comm::ConnectOptions options_of(const Backend& backend, const Listener& listener, int rank,
+                                Nanoseconds timeout) {
+  comm::ConnectOptions options;
+  options.transport = backend.name == "shm" ? comm::Transport::kSharedMemory : comm::Transport::kGloo;
+  options.shared_bytes = 1 << 20;
+  options.rank = rank;
+  options.size = backend.ranks;
+  options.port = listener.port;
+  options.timeout = timeout;
+  if (rank == 0) options.listen_fd = listener.fd;
+  return options;
+}
+
+void run_in_process(int ranks, const std::function<void(comm::Group&)>& body, Nanoseconds timeout) {
+  std::vector<int> all(static_cast<size_t>(ranks));
+  std::iota(all.begin(), all.end(), 0);
+  const auto meet = [&](comm::Meeting& meeting) {
+    const auto group = meeting.make_group({"all", all, 1 << 20});
+    meeting.finish();
+    body(*group);
+    group->close();
+  };
+  run_meetings({"inproc", ranks}, meet, timeout);
+}
+
 }  // namespace
+
+void run_meetings(const Backend& backend, const std::function<void(comm::Meeting&)>& body,
+                  Nanoseconds timeout) {
+  if (backend.name == "inproc") {
+    const auto meetings = comm::meet_in_process(backend.ranks, timeout);
+    return run_on_threads(backend.ranks, [&](int rank) { body(*meetings[static_cast<size_t>(rank)]); });
+  }
+  const Listener listener = listen_on_loopback();
+  run_on_threads(backend.ranks,
+                 [&](int rank) { body(*comm::meet(options_of(backend, listener, rank, timeout))); });
+}
 
 void run_ranks(const Backend& backend, const std::function<void(comm::Group&)>& body, Nanoseconds timeout,
                int present) {
@@ -68,39 +99,26 @@ void run_ranks(const Backend& backend, const std::function<void(comm::Group&)>& 
     group->close();
     return;
   }
-  if (backend.name == "inproc") return run_threads(backend.ranks, body, timeout);
+  if (backend.name == "inproc") return run_in_process(backend.ranks, body, timeout);
   const Listener listener = listen_on_loopback();
   const int bodies = present < 0 ? backend.ranks : present;
-  std::vector<std::exception_ptr> failures(static_cast<size_t>(backend.ranks));
   std::vector<std::unique_ptr<comm::Group>> groups(static_cast<size_t>(backend.ranks));
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < backend.ranks; ++rank) {
-    threads.emplace_back([&, rank] {
-      const auto slot = static_cast<size_t>(rank);
-      try {
-        comm::ConnectOptions options;
-        options.transport = backend.name == "shm" ? comm::Transport::kSharedMemory : comm::Transport::kGloo;
-        options.shared_bytes = 1 << 20;
-        options.rank = rank;
-        options.size = backend.ranks;
-        options.port = listener.port;
-        options.timeout = timeout;
-        if (rank == 0) options.listen_fd = listener.fd;
-        groups[slot] = comm::connect(options);
-        if (rank < bodies) body(*groups[slot]);
-        if (rank != 0) groups[slot]->close();  // rank 0 serves the store: last
-      } catch (...) {
-        failures[slot] = std::current_exception();
-      }
-    });
+  const auto run = [&](int rank) {
+    auto& group = groups[static_cast<size_t>(rank)];
+    group = comm::connect(options_of(backend, listener, rank, timeout));
+    if (rank < bodies) body(*group);
+    if (rank != 0) group->close();  // rank 0 serves the store: last
+  };
+  std::exception_ptr failure;
+  try {
+    run_on_threads(backend.ranks, run);
+  } catch (...) {
+    failure = std::current_exception();
   }
-  for (auto& thread : threads) thread.join();
   for (auto& group : groups) {
     if (group != nullptr) group->close();
   }
-  for (const auto& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace chiliad::test

@@ -53,12 +53,7 @@ class LanguageLayoutTest : public testing::TestWithParam<Case> {
 TEST_P(LanguageLayoutTest, GivesTheNumbersOfOneDevice) {
   const auto one = run(file(), {});
   const auto several = run(several_file(), GetParam().shape);
-  EXPECT_EQ(several.items, one.items);
-  EXPECT_LE(gradient_error(one, several), 2e-6);
-  EXPECT_LE(loss_error(one, several, 0, kSteps), 1e-5);
-  for (size_t step = 0; step < one.grad_norms.size(); ++step) {
-    EXPECT_NEAR(several.grad_norms[step], one.grad_norms[step], 2e-5 * one.grad_norms[step]) << step;
-  }
+  EXPECT_EQ(layout_difference(one, several), "");
 }
 
 TEST_P(LanguageLayoutTest, IsBitIdenticalInASecondRun) {
