@@ -15,7 +15,8 @@ using namespace chiliad;
 using Seconds = std::chrono::duration<double>;
 
 constexpr parallel::MeshShape kShape{.dp_replicate = 4, .dp_shard = 8, .tp = 8};
-constexpr parallel::MeshBytes kBytes{64 << 10, 64 << 10, 64 << 10};
+constexpr int64_t kRoom = 64 << 10;
+constexpr parallel::MeshBytes kBytes{kRoom, kRoom, kRoom, kRoom, kRoom, kRoom};
 
 /// Until the last rank has its groups, and until the last has agreed with all others once.
 struct Times {

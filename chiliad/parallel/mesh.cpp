@@ -61,11 +61,11 @@ Mesh::Mesh(comm::Meeting& meeting, const MeshShape& shape, const MeshBytes& byte
   CHILIAD_CHECK_EQ(meeting.size(), shape.size());
   GroupMaker maker(meeting, shape_, place_);
   world_ = maker.world("control", bytes.control);
-  shard_gather_ = maker.along(&MeshPlace::shard, shape_.dp_shard, "gather", bytes.parameters);
-  shard_reduce_ = maker.along(&MeshPlace::shard, shape_.dp_shard, "reduce", bytes.parameters);
-  replicas_ = maker.along(&MeshPlace::replica, shape_.dp_replicate, "replicas", bytes.parameters);
-  tp_ = maker.along(&MeshPlace::tp, shape_.tp, "tp", bytes.activations);
-  tp_control_ = maker.along(&MeshPlace::tp, shape_.tp, "tp_control", bytes.parameters);
+  shard_gather_ = maker.along(&MeshPlace::shard, shape_.dp_shard, "gather", bytes.gather);
+  shard_reduce_ = maker.along(&MeshPlace::shard, shape_.dp_shard, "reduce", bytes.reduce);
+  replicas_ = maker.along(&MeshPlace::replica, shape_.dp_replicate, "replicas", bytes.replicas);
+  tp_ = maker.along(&MeshPlace::tp, shape_.tp, "tp", bytes.tp);
+  tp_control_ = maker.along(&MeshPlace::tp, shape_.tp, "tp_control", bytes.tp_control);
   meeting.finish();
 }
 

@@ -30,11 +30,15 @@ struct MeshPlace {
   [[nodiscard]] int rank(const MeshShape& shape) const;
 };
 
-/// Bytes that a rank has in flight at most, for groups over shared memory.
+/// Room of a rank in the groups over shared memory, by kind of traffic. It is taken when the groups are made;
+/// a call that finds no room waits for its peers to read, and must fit by itself.
 struct MeshBytes {
-  int64_t parameters = 64 << 20;  ///< gathers and reductions
-  int64_t activations = 64 << 20;
-  int64_t control = 8 << 20;
+  int64_t control = 1 << 20;     ///< agreements, verdicts
+  int64_t gather = 8 << 20;      ///< this rank's shard of a layer
+  int64_t reduce = 8 << 20;      ///< gradients of a whole layer
+  int64_t replicas = 8 << 20;    ///< gradients of the shards of layers
+  int64_t tp = 8 << 20;          ///< activations
+  int64_t tp_control = 8 << 20;  ///< gradients of parameters that tensor-parallel ranks have copies of
 };
 
 /// This rank's place and the groups of its dimensions. Kinds of traffic have groups of their own, so that a

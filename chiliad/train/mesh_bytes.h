@@ -5,8 +5,7 @@
 
 namespace chiliad::train {
 
-/// What a rank of this run has in flight at most, by kind of traffic. Shared memory that is not used costs
-/// nothing.
+/// The room that the groups of a run need so that no call waits for it.
 [[nodiscard]] parallel::MeshBytes mesh_bytes(const spec::RunFile& run);
 
 }  // namespace chiliad::train
