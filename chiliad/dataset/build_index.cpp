@@ -150,9 +150,10 @@ class IndexBuild {
       return;  // damaged, or of another version: nothing to lose
     }
     if (other == listing_.root.string()) return;
-    throw InvalidInput(out_.string(), fmt::format("holds the index of {}, expected that of {} or nothing. Give "
-                                                  "another folder, or --replace",
-                                                  other, listing_.root.string()));
+    throw InvalidInput(out_.string(),
+                       fmt::format("holds the index of {}, expected that of {} or nothing. Give "
+                                   "another folder, or --replace",
+                                   other, listing_.root.string()));
   }
 
   void add_shard(const std::string& name, ShardJob job, ProgressSum& sum) {

@@ -40,8 +40,8 @@ using Progress = std::function<void(int64_t done, int64_t total)>;
 /// `out`: shards/*.chidx, bad.jsonl, manifest.json last. Parallel and resumable: a shard whose sidecar is
 /// already there and whose files have the same sizes and times is not read again. bad.jsonl has one line a
 /// bad sample or damaged place of an archive; pictures without a caption are in it too, though they stay
-/// usable (flag kNoCaption). Throws InvalidInput if `source` holds no file of the layout, is no tar, `out` lies
-/// inside it, or holds the index of another source; tars without members give an empty index.
+/// usable (flag kNoCaption). Throws InvalidInput if `source` holds no file of the layout, is no tar, `out`
+/// lies inside it, or holds the index of another source; tars without members give an empty index.
 IndexReport build_index(const std::filesystem::path& source, const std::filesystem::path& out,
                         const IndexOptions& options, const Progress& progress);
 

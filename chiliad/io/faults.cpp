@@ -8,6 +8,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -30,6 +31,7 @@ struct EnvironmentFault {
   std::string op;
   std::string path_part;
   int64_t nth = 0;
+  int64_t last = std::numeric_limits<int64_t>::max();
   std::string what;
   std::atomic<int64_t> seen{0};
 };
@@ -50,7 +52,9 @@ std::unique_ptr<EnvironmentFault> parse_environment() {
   auto fault = std::make_unique<EnvironmentFault>();
   fault->op = parts[0];
   fault->path_part = parts[1];
-  std::from_chars(parts[2].data(), parts[2].data() + parts[2].size(), fault->nth);
+  const char* const end = parts[2].data() + parts[2].size();
+  const auto first = std::from_chars(parts[2].data(), end, fault->nth);
+  if (first.ptr != end && *first.ptr == '-') std::from_chars(first.ptr + 1, end, fault->last);
   fault->what = parts[3];
   return fault;
 }
@@ -68,7 +72,7 @@ FaultAction environment_action(FileOp op, const std::string& path) {
     if (seen == fault->nth) std::raise(SIGKILL);
     return {};
   }
-  if (seen < fault->nth) return {};  // a full disk stays full
+  if (seen < fault->nth || seen > fault->last) return {};
   if (fault->what == "ENOSPC") return {ENOSPC, op == FileOp::kWrite};
   if (fault->what == "EDQUOT") return {EDQUOT, false};
   return {EIO, false};

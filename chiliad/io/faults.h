@@ -32,7 +32,8 @@ class ScopedFaultHook {
 
 /// Reads CHILIAD_FILE_FAULT, for tests of whole processes: "OP:PATH_PART:N:WHAT" acts on the N-th (from 1)
 /// call of OP whose path contains PATH_PART; WHAT is "kill" (SIGKILL to this process) or an errno name
-/// (ENOSPC, EIO, EDQUOT); "OP" may be "any". Called lazily by the first file operation.
+/// (ENOSPC, EIO, EDQUOT), for that call and all later ones (a full disk stays full) or, with "N-M" in place
+/// of N, up to the M-th; "OP" may be "any". Called lazily by the first file operation.
 [[nodiscard]] FaultAction before_file_op(FileOp op, const std::string& path);
 
 }  // namespace chiliad::io

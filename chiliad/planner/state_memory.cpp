@@ -55,7 +55,9 @@ StateMemory state_memory(const spec::LayerTable& table, const spec::RunFile& fil
     memory.buffers +=
         kFloat * (sum_of_largest(layers, 2) + sum_of_largest(layers, 2) + sum_of_largest(layers, 1));
   } else if (sharded) {
-    memory.buffers += kFloat * (all + trained + sum_of_largest(layers, 1));
+    // Gradients of all layers, where a step has several micro-batches; parts of reductions take the memory of
+    // parameters that have gone.
+    memory.buffers += kFloat * (all + trained);
   }
   memory.snapshots =
       kSnapshotSlots * (divided(memory.weights, parallel.dp_replicate()) + memory.moments + memory.average);

@@ -18,7 +18,8 @@ namespace {
 
 constexpr int kTickMs = 100;
 // Between attempts to save what is left at the end, e.g. until somebody has made room on the disk.
-constexpr Nanoseconds kSavePause = std::chrono::seconds(2);
+constexpr Nanoseconds kFirstSavePause = std::chrono::seconds(1);
+constexpr Nanoseconds kLongestSavePause = std::chrono::seconds(15);
 // A frame that has begun is read to its end; a peer that stops in the middle of one is as good as lost.
 constexpr Nanoseconds kFramePatience = std::chrono::seconds(1);
 
@@ -318,12 +319,14 @@ void JobLoop::seal_what_is_left() {
 
 void JobLoop::save_again() {
   const auto give_up = clock_.now() + options_.machine.checkpoint_timeout;
+  Nanoseconds pause = kFirstSavePause;
   for (auto left = left_to_save(); left.has_value(); left = left_to_save()) {
     const auto rest = give_up - clock_.now();
     if (rest <= Nanoseconds(0) || machine_.killed_by_user()) return;
     say(LogLevel::kWarn, "step {} is still in memory: saving it again in {} (for {} yet, then it is lost)",
-        left->step, format_seconds(to_seconds(kSavePause)), format_seconds(to_seconds(rest)));
-    const auto resume = clock_.now() + kSavePause;
+        left->step, format_seconds(to_seconds(pause)), format_seconds(to_seconds(rest)));
+    const auto resume = clock_.now() + pause;
+    pause = std::min(2 * pause, kLongestSavePause);
     while (clock_.now() < resume && !machine_.killed_by_user()) wait_and_serve();
     save(*left);
   }

@@ -121,11 +121,22 @@ TEST_F(LifecycleTest, AFullDiskCostsACheckpointInTheMiddleAlone) {
 
 TEST_F(LifecycleTest, WhatCouldNotBeSavedAtTheEndIsSavedAgain) {
   ASSERT_EQ(job_.train("reference", 2, {}, {"--set", "run.steps=8"}).exit_code, 0);
-  const auto full = job_.train("run", 2, {{"CHILIAD_FILE_FAULT", "write:checkpoints/step-8:1:ENOSPC"}},
+  const auto full = job_.train("run", 2, {{"CHILIAD_FILE_FAULT", "write:checkpoints/step-8:1-1:ENOSPC"}},
                                {"--set", "run.steps=8"});
   EXPECT_EQ(full.exit_code, 0) << full.err;
   EXPECT_THAT(full.err, HasSubstr("No space left on device"));
   EXPECT_THAT(full.err, HasSubstr("step 8 is still in memory: saving it again"));
+  EXPECT_EQ(weight_difference(job_, "reference", "run"), "");
+}
+
+TEST_F(LifecycleTest, ADiskThatStaysFullCostsTheCheckpointAndNothingElse) {
+  ASSERT_EQ(job_.train("reference", 1).exit_code, 0);
+  const auto full = job_.train("run", 1, {{"CHILIAD_FILE_FAULT", "write:checkpoints/step-8:1:ENOSPC"}},
+                               {"--set", "run.steps=8", "--set", "checkpoint.timeout_s=2"});
+  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_THAT(full.err, HasSubstr("the last checkpoint (step 8) could not be written"));
+  EXPECT_EQ(job_.committed_steps("run"), std::vector<int64_t>{4});
+  ASSERT_EQ(job_.train("run", 1).exit_code, 0);
   EXPECT_EQ(weight_difference(job_, "reference", "run"), "");
 }
 
