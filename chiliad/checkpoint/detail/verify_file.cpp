@@ -10,6 +10,7 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/checkpoint/detail/block_file.h"
+#include "chiliad/checkpoint/detail/part_file.h"
 #include "chiliad/checkpoint/detail/positional.h"
 #include "chiliad/weights/safetensors.h"
 
@@ -20,6 +21,7 @@ struct Member {
   const StoredTensor* tensor;
   const StoredBox* box;
   int64_t end;
+  std::string entry;  // its name in the file
 
   [[nodiscard]] std::string name() const { return tensor->section + "/" + tensor->name; }
 };
@@ -28,9 +30,11 @@ struct Member {
 std::vector<Member> members_of(const Manifest& manifest, size_t index) {
   std::vector<Member> members;
   for (const StoredTensor& tensor : manifest.tensors) {
+    int64_t earlier = 0;
     for (const StoredBox& box : tensor.boxes) {
       if (box.file != index || box.box.count() == 0) continue;
-      members.push_back({&tensor, &box, box.at + box.box.count() * dtype_bytes(tensor.dtype)});
+      members.push_back({&tensor, &box, box.at + box.box.count() * dtype_bytes(tensor.dtype),
+                         entry_name(tensor.name, earlier++)});
     }
   }
   std::sort(members.begin(), members.end(),
@@ -80,7 +84,7 @@ void check_header(const std::filesystem::path& path, const std::vector<Member>& 
                                                  file.tensors().size(), members.size()));
   }
   for (const Member& member : members) {
-    const weights::TensorEntry* entry = file.find(member.tensor->name);
+    const weights::TensorEntry* entry = file.find(member.entry);
     const bool same = entry != nullptr && entry->dtype == member.tensor->dtype &&
                       entry->shape == member.box->box.size && entry->begin == member.box->at &&
                       entry->end == member.end;

@@ -56,6 +56,29 @@ TEST_F(LifecycleTest, ANumberOfProcessesMayChangeOnResume) {
   }
 }
 
+// Also out of and into a layout in which a rank owns several boxes of a fused tensor.
+TEST_F(LifecycleTest, ALayoutMayChangeOnResume) {
+  ASSERT_EQ(job_.train("reference", 1).exit_code, 0);
+  const std::vector<std::string> shared{"--set", "parallel.tp=2", "--set", "parallel.dp_shard=2"};
+  auto with_steps = [&](const char* steps) {
+    auto all = shared;
+    all.insert(all.end(), {"--set", steps});
+    return all;
+  };
+  const auto first = job_.train("run", 4, {}, with_steps("run.steps=4"));
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  ASSERT_EQ(job_.train("run", 1, {}, {"--set", "run.steps=8"}).exit_code, 0);
+  const auto last = job_.train("run", 4, {}, shared);
+  ASSERT_EQ(last.exit_code, 0) << last.err;
+  EXPECT_EQ(ledger_difference(job_, "reference", "run"), "");
+  const auto want = job_.metrics("reference");
+  for (const auto& [step, metrics] : job_.metrics("run")) {
+    EXPECT_NEAR(metrics.loss, want.at(step).loss, 1e-4 * std::abs(want.at(step).loss)) << step;
+  }
+  Program verify({CHILIAD_BIN_DIR "/chiliad", "ckpt", "verify", job_.run_dir("run").string()}, {});
+  EXPECT_EQ(verify.wait().exit_code, 0);
+}
+
 class SignalTest : public LifecycleTest, public testing::WithParamInterface<int> {};
 
 TEST_P(SignalTest, SavesAndLeavesAndResumes) {
