@@ -40,9 +40,7 @@ void add_data_plan(CLI::App& parent, Action& action) {
   verb->add_option("--epoch", arguments->epoch, "Which epoch")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  verb->add_option("--set", arguments->run.overrides, "section.key=value, over the run file; may be repeated")
-      ->expected(1)
-      ->take_all();
+  add_overrides(*verb, arguments->run);
   verb->add_flag("--json", arguments->run.json, "Prints the result as one JSON object");
   verb->add_flag("--quiet", arguments->run.quiet, "Shows no progress");
   verb->footer("Example: chiliad data plan run.yaml --ranks 8");

@@ -16,6 +16,12 @@
 
 namespace chiliad::cli {
 
+void add_overrides(CLI::App& verb, RunArguments& arguments) {
+  verb.add_option("--set", arguments.overrides, "section.key=value, over the run file; may be repeated")
+      ->expected(1)
+      ->take_all();
+}
+
 spec::RunFile read_run(const RunArguments& arguments) {
   auto overrides = arguments.overrides;
   if (arguments.nproc > 0) overrides.push_back(fmt::format("parallel.nproc={}", arguments.nproc));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -21,6 +22,9 @@ struct RunArguments {
   bool quiet = false;
   bool json = false;
 };
+
+/// The option --set of a verb over a run file.
+void add_overrides(CLI::App& verb, RunArguments& arguments);
 
 /// The run file with its overrides; the run directory is filled in (runs/<stem>).
 [[nodiscard]] spec::RunFile read_run(const RunArguments& arguments);

@@ -189,9 +189,7 @@ void add_train(CLI::App& parent, Action& action) {
   verb->add_option("RUN", arguments->run.run_file, "Run file (see `chiliad docs run-file`)")->required();
   verb->add_option("--nproc", arguments->run.nproc, "Worker processes on this machine (parallel.nproc)")
       ->check(CLI::Range(1, 1024));
-  verb->add_option("--set", arguments->run.overrides, "section.key=value, over the run file; may be repeated")
-      ->expected(1)
-      ->take_all();
+  add_overrides(*verb, arguments->run);
   verb->add_flag("--check", arguments->check, "Validates everything and shows the plan without training");
   verb->add_flag("--from-scratch", arguments->from_scratch,
                  "Sets an earlier run of this directory aside and begins anew");

@@ -41,9 +41,7 @@ void add_verify_layout(CLI::App& parent, Action& action) {
   verb->add_option("--steps", arguments->steps, "Steps to compare, from the first one on")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  verb->add_option("--set", arguments->run.overrides, "section.key=value, over the run file; may be repeated")
-      ->expected(1)
-      ->take_all();
+  add_overrides(*verb, arguments->run);
   verb->add_flag("--json", arguments->run.json, "Prints the result as one JSON object");
   verb->add_flag("--quiet", arguments->run.quiet, "Shows no progress");
   verb->footer(
