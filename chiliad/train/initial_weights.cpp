@@ -9,16 +9,22 @@
 namespace chiliad::train {
 
 void set_initial_weights(parallel::ShardedLayer& shard, uint64_t seed, spec::Init zero) {
+  const spec::ParamDecl* drawn = nullptr;
+  at::Tensor whole;
   for (const auto& piece : shard.layout().shard_pieces()) {
-    // Draws are of the whole parameter; a rank keeps its box of it.
-    at::Tensor whole = at::empty(piece.param->shape.sizes(), at::kFloat);
-    spec::ParamDecl param = *piece.param;
-    if (param.init == spec::Init::kZero) param.init = zero;
-    model::initialise(param, seed, whole);
-    for (int axis = 0; axis < piece.box.size.rank(); ++axis) {
-      whole = whole.narrow(axis, piece.box.offset[axis], piece.box.size[axis]);
+    // Draws are of the whole parameter; a rank keeps its boxes of it, which follow each other.
+    if (piece.param != drawn) {
+      drawn = piece.param;
+      spec::ParamDecl param = *drawn;
+      if (param.init == spec::Init::kZero) param.init = zero;
+      whole = at::empty(param.shape.sizes(), at::kFloat);
+      model::initialise(param, seed, whole);
     }
-    const at::Tensor box = whole.contiguous();
+    at::Tensor box = whole;
+    for (int axis = 0; axis < piece.box.size.rank(); ++axis) {
+      box = box.narrow(axis, piece.box.offset[axis], piece.box.size[axis]);
+    }
+    box = box.contiguous();
     std::copy_n(box.const_data_ptr<float>(), piece.count, shard.shard_params() + piece.offset);
   }
   if (shard.average() == nullptr) return;
