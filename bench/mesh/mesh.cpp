@@ -16,7 +16,8 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr parallel::MeshShape kShape{.dp_replicate = 4, .dp_shard = 8, .tp = 8};
 constexpr int64_t kRoom = 64 << 10;
-constexpr parallel::MeshBytes kBytes{kRoom, kRoom, kRoom, kRoom, kRoom, kRoom};
+constexpr parallel::GroupBytes kEach{kRoom, 0};
+constexpr parallel::MeshBytes kBytes{kEach, kEach, kEach, kEach, kEach, kEach};
 
 /// Until the last rank has its groups, and until the last has agreed with all others once.
 struct Times {

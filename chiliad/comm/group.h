@@ -18,7 +18,12 @@ struct Traffic {
   int64_t num_calls = 0;
 };
 
-/// A started collective. Tensors given to it stay untouched until wait() has returned.
+/// How far the bytes of a group go.
+enum class Tier { kSelf, kMachine, kNetwork };
+[[nodiscard]] const char* tier_name(Tier tier);  ///< "self", "machine", "network"
+
+/// A started collective. Tensors given to it stay untouched until wait() has returned; inputs that lie in
+/// memory of Group::share, until await_read.
 class Work {
  public:
   virtual ~Work() = default;
@@ -42,13 +47,30 @@ class Group {
                                                          std::span<const int64_t> in_counts) = 0;
   /// out: [size * n], from every rank its `in` [n], in rank order.
   [[nodiscard]] virtual std::unique_ptr<Work> all_gather(at::Tensor out, at::Tensor in) = 0;
-  /// flat: [sum of counts]; rank r's part is given by r and received by all, in place.
-  [[nodiscard]] virtual std::unique_ptr<Work> all_gather_parts(at::Tensor flat,
-                                                               std::span<const int64_t> counts) = 0;
+  /// out: [sum of counts], the parts of ranks 0, 1, ...; in: this rank's, which may be its place in `out`.
+  [[nodiscard]] virtual std::unique_ptr<Work> all_gather_parts(at::Tensor out,
+                                                               std::span<const int64_t> counts,
+                                                               at::Tensor in) = 0;
+  /// in: [sum of counts], parts for ranks 0, 1, ..., fp32 or bf16; out: [counts[rank]], fp32: the sum of all
+  /// ranks' parts for this one, added in rank order in fp32, the same bits in every run. accumulate: added to
+  /// what `out` holds. Here: an exchange, and sums by the waiting thread.
+  [[nodiscard]] virtual std::unique_ptr<Work> reduce_scatter(at::Tensor out, at::Tensor in,
+                                                             std::span<const int64_t> counts,
+                                                             bool accumulate);
+
+  /// Bytes of memory, zeroed, that peers read in place: inputs that lie there are not copied first. It lives
+  /// as long as a tensor has it. Undefined where the group has no such memory, or not enough.
+  [[nodiscard]] virtual at::Tensor share(int64_t num_bytes);
+  /// Waits until peers have read what calls took from this memory: it may be written again.
+  virtual void await_read(const at::Tensor& memory);
 
   [[nodiscard]] virtual Traffic traffic() const = 0;
+  [[nodiscard]] virtual Tier tier() const { return Tier::kNetwork; }
   /// Leaves the group; explicit, since destructors at different times hang peers.
   virtual void close() = 0;
+
+ private:
+  std::vector<at::Tensor> scratch_;  // of reduce_scatter, used again
 };
 
 /// Who is in a group: ranks of the job, ascending, and the place of this one among them.

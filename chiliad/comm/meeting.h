@@ -18,6 +18,7 @@ struct GroupRequest {
   std::string name;                 ///< unique in the job
   std::vector<int> members;         ///< ranks of the job, ascending
   int64_t shared_bytes = 64 << 20;  ///< room of a rank in shared memory: what it has in flight at most
+  int64_t kept_bytes = 0;           ///< more of it, for Group::share
 };
 
 /// Where the ranks of a job meet to make their groups. One thread a rank.
@@ -36,7 +37,6 @@ class Meeting {
 struct ConnectOptions {
   Transport transport = Transport::kAuto;  ///< auto: shared memory where all ranks of a group are on this
                                            ///< machine, else gloo
-  int64_t shared_bytes = 64 << 20;         ///< see GroupRequest; for connect()
   int rank = 0;
   int size = 1;
   std::string host = "127.0.0.1";
@@ -51,8 +51,5 @@ struct ConnectOptions {
 
 /// Ranks that are threads of this process, one meeting for each. Groups are over shared memory.
 [[nodiscard]] std::vector<std::unique_ptr<Meeting>> meet_in_process(int size, Nanoseconds timeout);
-
-/// The group of all ranks: meet, make it, finish.
-[[nodiscard]] std::unique_ptr<Group> connect(const ConnectOptions& options);
 
 }  // namespace chiliad::comm

@@ -1,11 +1,80 @@
 #include <ATen/ATen.h>
 
+#include <array>
 #include <cstring>
 
 #include "chiliad/base/error.h"
 #include "chiliad/comm/group.h"
+#include "chiliad/comm/part_sum.h"
 
 namespace chiliad::comm {
+namespace {
+
+/// An exchange whose parts are summed when they are there.
+class SummedWork final : public Work {
+ public:
+  SummedWork(std::unique_ptr<Work> exchange, at::Tensor received, at::Tensor out, int ranks, bool accumulate,
+             std::vector<at::Tensor>& scratch)
+      : exchange_(std::move(exchange)),
+        received_(std::move(received)),
+        out_(std::move(out)),
+        ranks_(ranks),
+        accumulate_(accumulate),
+        scratch_(scratch) {}
+
+  void wait() override {
+    exchange_->wait();
+    const auto bytes = out_.numel() * received_.element_size();
+    std::vector<const void*> parts;
+    for (int rank = 0; rank < ranks_; ++rank)
+      parts.push_back(static_cast<const std::byte*>(received_.const_data_ptr()) + rank * bytes);
+    sum_parts(parts, part_type(received_), out_.numel(), out_.mutable_data_ptr<float>(), accumulate_);
+    scratch_.push_back(std::move(received_));
+  }
+
+ private:
+  std::unique_ptr<Work> exchange_;
+  at::Tensor received_;
+  at::Tensor out_;
+  int ranks_;
+  bool accumulate_;
+  std::vector<at::Tensor>& scratch_;  // of the group, which outlives its works
+};
+
+/// Memory of an earlier call, or new.
+at::Tensor take_scratch(std::vector<at::Tensor>& scratch, int64_t count, at::ScalarType type) {
+  for (auto it = scratch.begin(); it != scratch.end(); ++it) {
+    if (it->numel() < count || it->scalar_type() != type) continue;
+    at::Tensor taken = std::move(*it);
+    scratch.erase(it);
+    return taken;
+  }
+  if (!scratch.empty()) scratch.pop_back();  // too small: replaced, so that there are as many as were in use
+  return at::empty({count}, type);
+}
+
+}  // namespace
+
+const char* tier_name(Tier tier) {
+  constexpr std::array<const char*, 3> kNames{"self", "machine", "network"};
+  return kNames[static_cast<size_t>(tier)];
+}
+
+std::unique_ptr<Work> Group::reduce_scatter(at::Tensor out, at::Tensor in, std::span<const int64_t> counts,
+                                            bool accumulate) {
+  const int64_t mine = counts[static_cast<size_t>(rank())];
+  CHILIAD_CHECK_EQ(out.numel(), mine);
+  at::Tensor received = take_scratch(scratch_, mine * size(), in.scalar_type());
+  const std::vector<int64_t> out_counts(static_cast<size_t>(size()), mine);
+  auto exchange = all_to_all(received.narrow(0, 0, mine * size()), out_counts, in, counts);
+  return std::make_unique<SummedWork>(std::move(exchange), std::move(received), std::move(out), size(),
+                                      accumulate, scratch_);
+}
+
+at::Tensor Group::share(int64_t) {
+  return {};
+}
+void Group::await_read(const at::Tensor&) {}
 
 std::vector<double> sum_over_ranks(Group& group, std::span<const double> values) {
   const auto count = static_cast<int64_t>(values.size());
@@ -36,7 +105,8 @@ std::vector<std::string> gather_texts(Group& group, const std::string& text) {
   if (total == 0) return std::vector<std::string>(static_cast<size_t>(group.size()));
   at::Tensor flat = at::zeros({total}, at::kByte);
   std::memcpy(flat.mutable_data_ptr<uint8_t>() + begin, text.data(), text.size());
-  group.all_gather_parts(flat, counts)->wait();
+  group.all_gather_parts(flat, counts, flat.narrow(0, begin, counts[static_cast<size_t>(group.rank())]))
+      ->wait();
   const auto* data = reinterpret_cast<const char*>(flat.const_data_ptr<uint8_t>());
   for (const int64_t count : counts) {
     texts.emplace_back(data, static_cast<size_t>(count));

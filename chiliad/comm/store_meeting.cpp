@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -96,8 +95,7 @@ class StoreMeeting final : public Meeting {
     const std::string where_key = request.name + "/where";
     try {
       if (membership.rank == 0) {
-        auto memory =
-            ipc::SharedMemory::create("group", shared_group_bytes(membership.size(), request.shared_bytes));
+        auto memory = ipc::SharedMemory::create("group", shared_group_bytes(membership.size(), request));
         store_->set(where_key, to_bytes(fmt::format("/proc/{}/fd/{}", ::getpid(), memory.fd())));
         return memory;
       }
@@ -124,7 +122,7 @@ class StoreMeeting final : public Meeting {
     }
     if (!all) return nullptr;
     return make_shared_memory_group(std::make_shared<const ipc::SharedMemory>(std::move(*memory)), membership,
-                                    options_.timeout);
+                                    request.kept_bytes, options_.timeout);
   }
 
   ConnectOptions options_;
@@ -149,15 +147,6 @@ std::unique_ptr<Meeting> meet(const ConnectOptions& options) {
   } catch (const std::exception& error) {
     connecting_failed(options.rank, error);
   }
-}
-
-std::unique_ptr<Group> connect(const ConnectOptions& options) {
-  const auto meeting = meet(options);
-  std::vector<int> all(static_cast<size_t>(options.size));
-  std::iota(all.begin(), all.end(), 0);
-  auto group = meeting->make_group({"all", std::move(all), options.shared_bytes});
-  meeting->finish();
-  return group;
 }
 
 }  // namespace chiliad::comm

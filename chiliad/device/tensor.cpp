@@ -49,6 +49,12 @@ DType from_scalar_type(at::ScalarType type) {
 
 }  // namespace
 
+at::ScalarType compute_type(const std::string& name) {
+  if (name == "fp32") return at::kFloat;
+  if (name == "bf16") return at::kBFloat16;
+  throw InternalError("precision.compute", fmt::format("expected fp32 or bf16, got '{}'", name));
+}
+
 at::Tensor as_tensor(const HostArray& array) {
   auto* data = const_cast<std::byte*>(array.data());
   return at::from_blob(data, array.shape().sizes(), at::TensorOptions().dtype(to_scalar_type(array.dtype())));

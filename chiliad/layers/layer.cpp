@@ -55,6 +55,10 @@ const at::Tensor& Layer::param(const std::string& name) const {
   return params_[static_cast<size_t>(index)];
 }
 
+at::Tensor Layer::in_compute_type(const at::Tensor& x) const {
+  return x.to(params_.front().scalar_type());
+}
+
 at::Tensor Layer::linear(const std::string& name, const at::Tensor& x) const {
   const bool has_bias = has_param(name + ".bias");
   return at::linear(x, param(name + ".weight"), has_bias ? param(name + ".bias") : at::Tensor());

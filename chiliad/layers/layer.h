@@ -56,6 +56,8 @@ class Layer {
   /// The same, all rows on every rank.   returns: [B, S, D]
   [[nodiscard]] at::Tensor linear_sum(const std::string& name, const at::Tensor& x) const;
   [[nodiscard]] const TensorParallel& ranks() const { return ranks_; }
+  /// `x` in the type that this layer computes in, which is that of its parameters.
+  [[nodiscard]] at::Tensor in_compute_type(const at::Tensor& x) const;
 
  private:
   /// Position of `<layer name>.<name>`, or -1.

@@ -40,9 +40,8 @@ at::Tensor gather(comm::Group& group, const at::Tensor& x, int64_t length) {
   CHILIAD_CHECK(x.numel() == 0 || row == row_elements);
   const auto [begin, end] = spec::even_part(length, group.rank(), group.size());
   CHILIAD_CHECK_EQ(end - begin, own.size(0));
-  all.narrow(0, begin, end - begin).copy_(own);
   const auto counts = row_counts(group.size(), length, row_elements);
-  group.all_gather_parts(all.view({-1}), counts)->wait();
+  group.all_gather_parts(all.view({-1}), counts, own.view({-1}))->wait();
   return all.transpose(0, 1).contiguous();
 }
 

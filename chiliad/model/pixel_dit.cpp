@@ -20,7 +20,8 @@ class TextEmbedding final : public Layer {
 
   void forward(Carry& carry) const override {
     const at::Tensor& tokens = carry.get("tokens");
-    carry.set("text", at::embedding(params()[0], tokens) + carry.get("text_positions"));  // [B, T, D]
+    carry.set("text", at::embedding(params()[0], tokens) +
+                          in_compute_type(carry.get("text_positions")));  // [B, T, D]
   }
 };
 
@@ -51,13 +52,15 @@ class ImageEmbedding final : public Layer {
   void forward(Carry& carry) const override {
     const at::Tensor text =
         ops::layer_norm(carry.get("text"), param("text_norm.weight"), param("text_norm.bias"));
-    const at::Tensor& weights = carry.get("token_weights");     // [B, 1, T], rows sum to 1
-    const at::Tensor mean = at::bmm(weights, text).squeeze(1);  // [B, D]
-    const at::Tensor features = ops::time_features(carry.get("time") * 1000.0, 256);
+    const at::Tensor weights = in_compute_type(carry.get("token_weights"));  // [B, 1, T], rows sum to 1
+    const at::Tensor mean = at::bmm(weights, text).squeeze(1);               // [B, D]
+    const at::Tensor features = in_compute_type(ops::time_features(carry.get("time") * 1000.0, 256));
     const at::Tensor time = linear("time.fc2", at::silu(linear("time.fc1", features)));
-    const at::Tensor condition = time + linear("caption", mean);                 // [B, D]
-    const at::Tensor patches = layers::own_rows(ranks(), carry.get("patches"));  // [B, N_rank, 3 p p]
-    const at::Tensor positions = layers::own_rows(ranks(), carry.get("image_positions").unsqueeze(0));
+    const at::Tensor condition = time + linear("caption", mean);  // [B, D]
+    const at::Tensor patches =
+        in_compute_type(layers::own_rows(ranks(), carry.get("patches")));  // [B, N_rank, 3 p p]
+    const at::Tensor positions =
+        in_compute_type(layers::own_rows(ranks(), carry.get("image_positions").unsqueeze(0)));
     carry.set("image", linear("patch", patches) + positions);
     carry.set("text", text);
     carry.set("condition", condition);

@@ -22,6 +22,11 @@ void read_integer(const Json& object, const char* key, Integer& out) {
   if (it != object.end()) out = it->get<Integer>();
 }
 
+void read_map(const Json& object, const char* key, std::map<std::string, int64_t>& out) {
+  const auto it = object.find(key);
+  if (it != object.end()) out = it->get<std::map<std::string, int64_t>>();
+}
+
 }  // namespace
 
 std::string StepMetrics::to_json() const {
@@ -34,6 +39,9 @@ std::string StepMetrics::to_json() const {
   }
   rows["other"] = other;
   object["seconds"] = std::move(rows);
+  object["cpu"] = cpu;
+  object["sent"] = sent;
+  object["sent_by_tier"] = sent_by_tier;
   object["imbalance"] = imbalance;
   object["items_per_s"] = items_per_s;
   object["flops"] = flops;
@@ -61,6 +69,9 @@ StepMetrics StepMetrics::from_json(const std::string& text) {
       }
       read(object["seconds"], "other", metrics.other);
     }
+    read(object, "cpu", metrics.cpu);
+    read_map(object, "sent", metrics.sent);
+    read_map(object, "sent_by_tier", metrics.sent_by_tier);
     read(object, "imbalance", metrics.imbalance);
     read(object, "items_per_s", metrics.items_per_s);
     read(object, "flops", metrics.flops);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -23,7 +24,10 @@ struct StepMetrics {
   double wall = 0.0;                       ///< seconds since the line before
   std::array<double, kNumRows> seconds{};  ///< rows of the time account, over the same steps
   double other = 0.0;                      ///< remainder, seconds
-  double imbalance = 1.0;                  ///< predicted, max over mean of the ranks' work
+  double cpu = 0.0;                        ///< CPU seconds of all threads of the rank, over the same steps
+  std::map<std::string, int64_t> sent;     ///< bytes that the rank sent, by kind of traffic ("gather")
+  std::map<std::string, int64_t> sent_by_tier;  ///< the same by how far they went ("machine", "network")
+  double imbalance = 1.0;                       ///< predicted, max over mean of the ranks' work
   double items_per_s = 0.0;
   double flops = 0.0;         ///< of the model over the same steps, all ranks
   std::optional<double> mfu;  ///< fraction of the device's peak, where that is known

@@ -57,13 +57,4 @@ double sum_of_squares(const float* values, int64_t count) {
   return total;
 }
 
-CHILIAD_WIDE void sum_parts(const float* __restrict parts, int64_t num_parts, int64_t count,
-                            float* __restrict out) {
-  for (int64_t i = 0; i < count; ++i) out[i] = parts[i];
-  for (int64_t part = 1; part < num_parts; ++part) {
-    const float* values = parts + part * count;
-    for (int64_t i = 0; i < count; ++i) out[i] += values[i];
-  }
-}
-
 }  // namespace chiliad::ops

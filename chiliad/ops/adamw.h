@@ -25,7 +25,4 @@ void adamw(const AdamWStep& options, int64_t count, float* param, const float* g
 /// Sum of squares in double, in fixed order.
 [[nodiscard]] double sum_of_squares(const float* values, int64_t count);
 
-/// out[i] = parts[0][i] + parts[1][i] + ... in rank order, fp32; parts lie one after the other.
-void sum_parts(const float* parts, int64_t num_parts, int64_t count, float* out);
-
 }  // namespace chiliad::ops

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "chiliad/base/planted.h"
+#include "chiliad/parallel/shared_values.h"
+
 namespace chiliad::parallel {
 
 at::Tensor BufferPool::take(int64_t count) {
@@ -21,12 +24,19 @@ at::Tensor BufferPool::take(int64_t count) {
       num_bytes_ -= static_cast<int64_t>(largest->nbytes());
       free_.erase(largest);
     }
-    num_bytes_ += 4 * count;
-    return at::empty({count}, at::kFloat);
+    at::Tensor buffer = make(std::max(count, size_));
+    num_bytes_ += static_cast<int64_t>(buffer.nbytes());
+    return buffer;
   }
   at::Tensor buffer = std::move(*chosen);
   free_.erase(chosen);
+  if (group_ != nullptr && !planted_bug("early_reuse")) group_->await_read(buffer);
   return buffer;
+}
+
+at::Tensor BufferPool::make(int64_t count) const {
+  if (group_ == nullptr) return at::empty({count}, type_);
+  return shared_values(*group_, count, type_);
 }
 
 void BufferPool::give(at::Tensor buffer) {

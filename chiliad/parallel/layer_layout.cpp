@@ -26,11 +26,14 @@ LayerLayout::LayerLayout(const spec::LayerDecl& whole, const MeshShape& shape, c
     const int held = holder(i, shape.dp_shard);
     shard_sizes_.push_back(cut(held + 1, 0) - cut(held, 0));
   }
-  for (int i = 0; i < shape.dp_replicate; ++i) owned_sizes_.push_back(cut(shard, i + 1) - cut(shard, i));
+  for (int i = 0; i < shape.dp_replicate; ++i) {
+    const int held = holder(i, shape.dp_replicate);
+    owned_sizes_.push_back(cut(shard, held + 1) - cut(shard, held));
+  }
   shard_begin_ = std::accumulate(shard_sizes_.begin(), shard_sizes_.begin() + place.shard, int64_t{0});
   shard_end_ = shard_begin_ + shard_sizes_[static_cast<size_t>(place.shard)];
   owned_begin_ = cut(shard, owner) - cut(shard, 0);
-  owned_size_ = owned_sizes_[static_cast<size_t>(owner)];
+  owned_size_ = owned_sizes_[static_cast<size_t>(place.replica)];
   shard_pieces_ = pieces_of(local, cut(shard, 0), cut(shard + 1, 0));
   owned_pieces_ = pieces_of(local, cut(shard, owner), cut(shard, owner) + owned_size_);
 }

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <utility>
 
 #include "chiliad/base/error.h"
 
@@ -16,7 +17,8 @@ class GroupMaker {
       : meeting_(meeting), shape_(shape), place_(place) {}
 
   /// Ranks that differ from this one in one coordinate alone.
-  std::unique_ptr<comm::Group> along(int MeshPlace::*coordinate, int count, const char* use, int64_t bytes) {
+  std::unique_ptr<comm::Group> along(int MeshPlace::*coordinate, int count, const char* use,
+                                     const GroupBytes& bytes) {
     MeshPlace peer = place_;
     std::vector<int> members;
     for (int i = 0; i < count; ++i) {
@@ -25,16 +27,17 @@ class GroupMaker {
     }
     return make(std::move(members), use, bytes);
   }
-  std::unique_ptr<comm::Group> world(const char* use, int64_t bytes) {
+  std::unique_ptr<comm::Group> world(const char* use, const GroupBytes& bytes) {
     std::vector<int> members;
     for (int rank = 0; rank < shape_.size(); ++rank) members.push_back(rank);
     return make(std::move(members), use, bytes);
   }
 
  private:
-  std::unique_ptr<comm::Group> make(std::vector<int> members, const char* use, int64_t bytes) {
+  std::unique_ptr<comm::Group> make(std::vector<int> members, const char* use, const GroupBytes& bytes) {
     const int first = members.front();
-    return meeting_.make_group({fmt::format("{}/{}", use, first), std::move(members), bytes});
+    return meeting_.make_group(
+        {fmt::format("{}/{}", use, first), std::move(members), bytes.room, bytes.kept});
   }
 
   comm::Meeting& meeting_;
@@ -73,14 +76,18 @@ layers::TensorParallel Mesh::tensor_parallel() const {
   return {shape_.tp > 1 ? tp_.get() : nullptr};
 }
 
-comm::Traffic Mesh::traffic() const {
-  comm::Traffic sum;
-  for (const auto* group : {&world_, &shard_gather_, &shard_reduce_, &replicas_, &tp_, &tp_control_}) {
-    const auto one = (*group)->traffic();
-    sum.bytes_sent += one.bytes_sent;
-    sum.num_calls += one.num_calls;
+std::vector<GroupTraffic> Mesh::traffic() const {
+  const std::array<std::pair<const char*, const comm::Group*>, 6> groups{{{"control", world_.get()},
+                                                                          {"gather", shard_gather_.get()},
+                                                                          {"reduce", shard_reduce_.get()},
+                                                                          {"replicas", replicas_.get()},
+                                                                          {"tp", tp_.get()},
+                                                                          {"tp_control", tp_control_.get()}}};
+  std::vector<GroupTraffic> lines;
+  for (const auto& [name, group] : groups) {
+    if (group->size() > 1) lines.push_back({name, group->tier(), group->traffic()});
   }
-  return sum;
+  return lines;
 }
 
 void Mesh::close() {

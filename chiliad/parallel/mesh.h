@@ -30,15 +30,27 @@ struct MeshPlace {
   [[nodiscard]] int rank(const MeshShape& shape) const;
 };
 
-/// Room of a rank in the groups over shared memory, by kind of traffic. It is taken when the groups are made;
-/// a call that finds no room waits for its peers to read, and must fit by itself.
+/// Shared memory of a rank in one group.
+struct GroupBytes {
+  int64_t room = 8 << 20;  ///< for copies of what it has in flight: a call that finds no room waits for its
+                           ///< peers to read, and must fit by itself
+  int64_t kept = 0;        ///< for what peers read in place (comm::Group::share)
+};
+
+/// The same by kind of traffic. It is taken when the groups are made.
 struct MeshBytes {
-  int64_t control = 1 << 20;     ///< agreements, verdicts
-  int64_t gather = 8 << 20;      ///< this rank's shard of a layer
-  int64_t reduce = 8 << 20;      ///< gradients of a whole layer
-  int64_t replicas = 8 << 20;    ///< gradients of the shards of layers
-  int64_t tp = 8 << 20;          ///< activations
-  int64_t tp_control = 8 << 20;  ///< gradients of parameters that tensor-parallel ranks have copies of
+  GroupBytes control{1 << 20};  ///< agreements, verdicts
+  GroupBytes gather;            ///< this rank's shards of all layers
+  GroupBytes reduce;            ///< gradients of whole layers
+  GroupBytes replicas;          ///< shards and their gradients
+  GroupBytes tp;                ///< activations
+  GroupBytes tp_control;        ///< gradients of parameters that tensor-parallel ranks have copies of
+};
+
+struct GroupTraffic {
+  const char* name;  ///< kind of traffic: "gather"
+  comm::Tier tier;
+  comm::Traffic traffic;
 };
 
 /// This rank's place and the groups of its dimensions. Kinds of traffic have groups of their own, so that a
@@ -61,8 +73,8 @@ class Mesh {
   [[nodiscard]] comm::Group& tp_control() { return *tp_control_; }
   [[nodiscard]] layers::TensorParallel tensor_parallel() const;
 
-  /// Sum over the groups.
-  [[nodiscard]] comm::Traffic traffic() const;
+  /// By group, those of one rank left out.
+  [[nodiscard]] std::vector<GroupTraffic> traffic() const;
   /// Leaves all groups, in the same order on every rank.
   void close();
 

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "chiliad/base/planted.h"
-#include "chiliad/ops/adamw.h"
+#include "chiliad/comm/part_sum.h"
 
 namespace chiliad::parallel {
 namespace {
@@ -36,7 +36,9 @@ void sum_replicated_gradients(comm::Group& ranks, std::vector<std::unique_ptr<Sh
   for (const auto& run : runs) out = std::copy(run.begin(), run.end(), out);
   at::Tensor all = at::empty({total * ranks.size()}, at::kFloat);
   ranks.all_gather(all, own)->wait();
-  ops::sum_parts(all.const_data_ptr<float>(), ranks.size(), total, own.mutable_data_ptr<float>());
+  std::vector<const void*> parts;
+  for (int rank = 0; rank < ranks.size(); ++rank) parts.push_back(all.const_data_ptr<float>() + rank * total);
+  comm::sum_parts(parts, comm::PartType::kF32, total, own.mutable_data_ptr<float>(), false);
   const float* in = own.const_data_ptr<float>();
   for (const auto& run : runs) {
     std::copy_n(in, run.size(), run.data());

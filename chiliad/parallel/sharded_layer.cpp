@@ -2,44 +2,53 @@
 
 #include <ATen/ATen.h>
 
-#include <algorithm>
+#include <array>
+#include <utility>
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/planted.h"
-#include "chiliad/ops/adamw.h"
+#include "chiliad/comm/part_sum.h"
+#include "chiliad/parallel/shared_values.h"
 
 namespace chiliad::parallel {
-namespace {
 
-at::Tensor zeros(int64_t count) {
-  return at::zeros({count}, at::kFloat);
-}
-
-}  // namespace
-
-ShardedLayer::ShardedLayer(layers::Layer& layer, const spec::LayerDecl& whole, Mesh& mesh, BufferPool& pool,
+// Memory that peers read in place belongs to the group that reads it. What is gathered from shards belongs to
+// their group, what replicas exchange to theirs; an fp32 shard is both, and the shard group reads it.
+ShardedLayer::ShardedLayer(layers::Layer& layer, const spec::LayerDecl& whole, Mesh& mesh, LayerPools& pools,
                            const ShardOptions& options)
     : layer_(layer),
       whole_decl_(whole),
       mesh_(mesh),
-      pool_(pool),
+      pools_(pools),
       options_(options),
       layout_(whole, mesh.shape(), mesh.place()),
       sharded_(mesh.shape().dp_shard > 1),
-      shard_(zeros(layout_.shard_size())),
-      params_(layout_.num_params()),
-      grads_(options.trained ? layout_.num_params() : 0) {
-  if (!sharded_) params_.attach(shard_);
-  if (options_.trained) {
-    shard_grads_ = zeros(layout_.shard_size());
-    if (!sharded_) grads_.attach(shard_grads_);
-    const bool owns_shard = mesh.shape().dp_replicate == 1;
-    reduced_ = owns_shard ? shard_grads_ : zeros(layout_.owned_size());
-    exp_avg_ = zeros(layout_.owned_size());
-    exp_avg_sq_ = zeros(layout_.owned_size());
-    if (options_.average) average_ = zeros(layout_.owned_size());
-  }
+      params_(layout_.num_params(), options.compute),
+      grads_(options.trained ? layout_.num_params() : 0, options.compute) {
+  const bool narrow = options_.compute != at::kFloat;
+  shard_ = shared_values(sharded_ && !narrow ? mesh.shard_gather() : mesh.replicas(), layout_.shard_size());
+  if (narrow) narrow_ = shared_values(mesh.shard_gather(), layout_.shard_size(), options_.compute);
+  if (!sharded_) params_.attach(compute_shard());
+  if (options_.trained) allocate_gradients();
   bind();
+}
+
+void ShardedLayer::allocate_gradients() {
+  shard_grads_ = shared_values(mesh_.replicas(), layout_.shard_size());
+  if (gradients_stay()) {
+    const at::Tensor stays =
+        sharded_ ? shared_values(mesh_.shard_reduce(), layout_.num_params()) : shard_grads_;
+    if (narrow_.defined()) {
+      sums_ = stays;
+    } else {
+      grads_.attach(stays);
+    }
+  }
+  const bool owns_shard = mesh_.shape().dp_replicate == 1;
+  reduced_ = owns_shard ? shard_grads_ : at::zeros({layout_.owned_size()}, at::kFloat);
+  exp_avg_ = at::zeros({layout_.owned_size()}, at::kFloat);
+  exp_avg_sq_ = at::zeros({layout_.owned_size()}, at::kFloat);
+  if (options_.average) average_ = at::zeros({layout_.owned_size()}, at::kFloat);
 }
 
 void ShardedLayer::bind() {
@@ -60,13 +69,10 @@ void ShardedLayer::bind() {
 
 void ShardedLayer::start_unshard() {
   if (!sharded_ || has_whole()) return;
-  params_.attach(pool_);
-  if (planted_bug("stale_gather") && !first_gathered_.defined()) first_gathered_ = shard_.clone();
-  const at::Tensor& from = first_gathered_.defined() ? first_gathered_ : shard_;
-  // Not as an operation on tensors: autograd would take it for a change of what it keeps for backward.
-  std::copy_n(from.const_data_ptr<float>(), layout_.shard_size(),
-              params_.base().mutable_data_ptr<float>() + layout_.shard_begin());
-  unsharding_ = mesh_.shard_gather().all_gather_parts(params_.base(), layout_.shard_sizes());
+  params_.attach(pools_.params);
+  if (planted_bug("stale_gather") && !first_gathered_.defined()) first_gathered_ = compute_shard().clone();
+  const at::Tensor& from = first_gathered_.defined() ? first_gathered_ : compute_shard();
+  unsharding_ = mesh_.shard_gather().all_gather_parts(params_.base(), layout_.shard_sizes(), from);
 }
 
 void ShardedLayer::finish_unshard() {
@@ -76,83 +82,86 @@ void ShardedLayer::finish_unshard() {
 }
 
 void ShardedLayer::reshard() {
-  if (sharded_) params_.release(pool_);
+  if (sharded_) params_.release(pools_.params);
+}
+
+void ShardedLayer::publish() {
+  if (!narrow_.defined()) return;
+  mesh_.shard_gather().await_read(narrow_);
+  narrow_.copy_(shard_);
 }
 
 void ShardedLayer::open_gradients() {
   if (!options_.trained || grads_open_) return;
   grads_open_ = true;
-  if (sharded_) grads_.attach(pool_);
+  if (!gradients_stay() || narrow_.defined()) {
+    grads_.attach(pools_.gradients);
+  } else {
+    (sharded_ ? mesh_.shard_reduce() : mesh_.replicas()).await_read(grads_.base());
+  }
   grads_.base().zero_();
+}
+
+void ShardedLayer::close_gradients() {
+  if (!sums_.defined() || !grads_open_) return;
+  if (!has_sums_) (sharded_ ? mesh_.shard_reduce() : mesh_.replicas()).await_read(sums_);
+  const std::array<const void*, 1> slot = {grads_.base().const_data_ptr()};
+  comm::sum_parts(slot, comm::part_type(grads_.base()), sums_.numel(), sums_.mutable_data_ptr<float>(),
+                  std::exchange(has_sums_, true));
+  grads_.release(pools_.gradients);
+  grads_open_ = false;
 }
 
 void ShardedLayer::start_reduce() {
   if (!sharded_) return;
-  const int64_t mine = layout_.shard_size();
-  const int64_t ranks = mesh_.shape().dp_shard;
-  received_ = pool_.take(mine * ranks);
-  const std::vector<int64_t> out_counts(static_cast<size_t>(ranks), mine);
-  // A slot without work has no gradients; it takes part with zeros.
-  open_gradients();
-  reducing_ = mesh_.shard_reduce().all_to_all(received_.narrow(0, 0, mine * ranks), out_counts, grads_.base(),
-                                              layout_.shard_sizes());
-  if (planted_bug("early_reuse")) pool_.give(received_);  // the next layer takes it while parts arrive
+  mesh_.replicas().await_read(shard_grads_);
+  reducing_ = mesh_.shard_reduce().reduce_scatter(shard_grads_, sums_.defined() ? sums_ : grads_.base(),
+                                                  layout_.shard_sizes(), has_shard_grads_);
+  if (planted_bug("early_reuse")) grads_.release(pools_.gradients);  // the next layer takes it meanwhile
 }
 
 void ShardedLayer::finish_reduce() {
   if (reducing_ == nullptr) return;
   reducing_->wait();
   reducing_.reset();
-  grads_.release(pool_);
+  if (!gradients_stay() && grads_.has_memory()) grads_.release(pools_.gradients);
   grads_open_ = false;
-  const int64_t mine = layout_.shard_size();
-  const int64_t ranks = mesh_.shape().dp_shard;
-  if (has_shard_grads_) {
-    for (int64_t part = 0; part < ranks; ++part) shard_grads_.add_(received_.narrow(0, part * mine, mine));
-  } else {
-    ops::sum_parts(received_.const_data_ptr<float>(), ranks, mine, shard_grads_.mutable_data_ptr<float>());
-  }
   has_shard_grads_ = true;
-  if (!planted_bug("early_reuse")) pool_.give(std::move(received_));
-  received_.reset();
 }
 
 void ShardedLayer::start_reduce_replicas() {
-  if (!sharded_) open_gradients();
+  if (!sharded_ && !has_sums_) {  // a step without a micro-batch: zeros
+    open_gradients();
+    close_gradients();
+  }
   if (mesh_.shape().dp_replicate == 1) return;
-  const int64_t mine = layout_.owned_sizes()[static_cast<size_t>(mesh_.place().replica)];
-  const int64_t ranks = mesh_.shape().dp_replicate;
-  received_ = pool_.take(mine * ranks);
-  const std::vector<int64_t> out_counts(static_cast<size_t>(ranks), mine);
-  reducing_ = mesh_.replicas().all_to_all(received_.narrow(0, 0, mine * ranks), out_counts, shard_grads_,
-                                          layout_.owned_sizes());
+  reducing_ = mesh_.replicas().reduce_scatter(reduced_, shard_grads_, layout_.owned_sizes(), false);
 }
 
 void ShardedLayer::finish_reduce_replicas() {
   if (reducing_ == nullptr) return;
   reducing_->wait();
   reducing_.reset();
-  const int64_t mine = layout_.owned_sizes()[static_cast<size_t>(mesh_.place().replica)];
-  ops::sum_parts(received_.const_data_ptr<float>(), mesh_.shape().dp_replicate,
-                 std::min(mine, layout_.owned_size()), owned_gradients());
-  pool_.give(std::move(received_));
-  received_.reset();
+}
+
+void ShardedLayer::begin_update() {
+  mesh_.shard_gather().await_read(shard_);
+  mesh_.replicas().await_read(shard_);
+  has_shard_grads_ = false;
+  has_sums_ = false;
+  grads_open_ = false;
 }
 
 void ShardedLayer::start_gather() {
   if (mesh_.shape().dp_replicate == 1) return;
-  gathering_ = mesh_.replicas().all_gather_parts(shard_, layout_.owned_sizes());
+  gathering_ = mesh_.replicas().all_gather_parts(
+      shard_, layout_.owned_sizes(), shard_.narrow(0, layout_.owned_begin(), layout_.owned_size()));
 }
 
 void ShardedLayer::finish_gather() {
-  if (gathering_ == nullptr) return;
-  gathering_->wait();
+  if (gathering_ != nullptr) gathering_->wait();
   gathering_.reset();
-}
-
-void ShardedLayer::clear_gradients() {
-  has_shard_grads_ = false;
-  grads_open_ = false;
+  publish();
 }
 
 float* ShardedLayer::shard_params() {
@@ -173,15 +182,14 @@ float* ShardedLayer::average() {
 
 int64_t ShardedLayer::num_bytes() const {
   int64_t sum = 0;
-  for (const auto* tensor : {&shard_, &shard_grads_, &exp_avg_, &exp_avg_sq_, &average_}) {
+  for (const auto* tensor : {&shard_, &narrow_, &shard_grads_, &exp_avg_, &exp_avg_sq_, &average_}) {
     if (tensor->defined()) sum += static_cast<int64_t>(tensor->nbytes());
   }
   const bool own_sum = reduced_.defined() && !reduced_.is_same(shard_grads_);
-  return own_sum ? sum + static_cast<int64_t>(reduced_.nbytes()) : sum;
-}
-
-at::Tensor ShardedLayer::whole(size_t param_index) const {
-  return views_.at(param_index).detach();
+  if (own_sum) sum += static_cast<int64_t>(reduced_.nbytes());
+  if (options_.trained && sharded_ && options_.keep)
+    sum += static_cast<int64_t>(sizeof(float)) * layout_.num_params();
+  return sum;
 }
 
 }  // namespace chiliad::parallel

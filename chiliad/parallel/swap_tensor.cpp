@@ -17,7 +17,7 @@ void point_at(const at::Tensor& tensor, void* memory) {
 
 }  // namespace
 
-SwapTensor::SwapTensor(int64_t count) : base_(at::empty({count}, at::kFloat)) {
+SwapTensor::SwapTensor(int64_t count, at::ScalarType type) : base_(at::empty({count}, type)) {
   point_at(base_, nullptr);
 }
 
@@ -27,6 +27,7 @@ void SwapTensor::attach(BufferPool& pool) {
 
 void SwapTensor::attach(at::Tensor memory) {
   CHILIAD_CHECK(!has_memory() && memory.numel() >= base_.numel());
+  CHILIAD_CHECK(memory.scalar_type() == base_.scalar_type());
   memory_ = std::move(memory);
   point_at(base_, memory_.mutable_data_ptr());
 }

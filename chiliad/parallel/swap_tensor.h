@@ -6,12 +6,12 @@
 
 namespace chiliad::parallel {
 
-/// A flat fp32 tensor whose memory comes and goes while views of it stay: autograd keeps views of parameters
+/// A flat tensor whose memory comes and goes while views of it stay: autograd keeps views of parameters
 /// from forward to backward, and sees the memory of the moment. Touching a view while there is no memory
 /// throws.
 class SwapTensor {
  public:
-  explicit SwapTensor(int64_t count);
+  SwapTensor(int64_t count, at::ScalarType type);
 
   /// The tensor to make views of.
   [[nodiscard]] const at::Tensor& base() const { return base_; }
@@ -19,7 +19,7 @@ class SwapTensor {
   /// Takes memory from the pool, contents undefined.
   void attach(BufferPool& pool);
   void release(BufferPool& pool);
-  /// Keeps `memory` (at least as long, fp32, dense) for good.
+  /// Keeps `memory` (at least as long, of the same type, dense) for good.
   void attach(at::Tensor memory);
 
  private:

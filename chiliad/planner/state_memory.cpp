@@ -10,6 +10,7 @@ namespace chiliad::planner {
 namespace {
 
 constexpr int64_t kFloat = 4;
+constexpr int64_t kHalf = 2;
 constexpr int64_t kSnapshotSlots = 2;
 
 int64_t divided(int64_t count, int64_t parts) {
@@ -24,10 +25,6 @@ int64_t sum_of_largest(std::vector<int64_t> sizes, size_t count) {
   return sum;
 }
 
-bool is_trained(const spec::LayerDecl& layer, const std::vector<std::string>& frozen) {
-  return std::find(frozen.begin(), frozen.end(), layer.component) == frozen.end();
-}
-
 }  // namespace
 
 StateMemory state_memory(const spec::LayerTable& table, const spec::RunFile& file) {
@@ -40,27 +37,34 @@ StateMemory state_memory(const spec::LayerTable& table, const spec::RunFile& fil
   for (const auto& layer : table.layers) {
     layers.push_back(spec::tensor_shard(layer, static_cast<int>(parallel.tp)).num_params());
     all += layers.back();
-    if (is_trained(layer, file.optimizer.frozen)) trained += layers.back();
+    if (file.optimizer.trains(layer.component)) trained += layers.back();
   }
+  const bool half = parallel.compute == "bf16";
+  const int64_t element = half ? kHalf : kFloat;  // of whole layers at work
   const int64_t trained_shard = divided(trained, parallel.dp_shard);
   const int64_t owned = kFloat * divided(trained_shard, parallel.dp_replicate());
   StateMemory memory;
-  memory.weights = kFloat * divided(all, parallel.dp_shard);
+  memory.weights = (kFloat + (half ? kHalf : 0)) * divided(all, parallel.dp_shard);
   memory.gradients = kFloat * trained_shard + (replicated ? owned : 0);
   memory.moments = 2 * owned;
   memory.average = file.optimizer.ema > 0.0 ? owned : 0;
-  if (replicated) memory.buffers += kFloat * trained_shard;  // parts of all layers, awaited at the end
   if (sharded && parallel.reshard_after_forward) {
-    // The layer at work and the one ahead; gradients of it and of the one being reduced, and its parts.
-    memory.buffers +=
-        kFloat * (sum_of_largest(layers, 2) + sum_of_largest(layers, 2) + sum_of_largest(layers, 1));
+    // The layer at work and the one ahead; gradients of it and of the one being reduced, as large as any.
+    memory.buffers += element * (sum_of_largest(layers, 2) + 2 * sum_of_largest(layers, 1));
   } else if (sharded) {
-    // Gradients of all layers, where a step has several micro-batches; parts of reductions take the memory of
-    // parameters that have gone.
-    memory.buffers += kFloat * (all + trained);
+    memory.buffers += element * all + kFloat * trained;
+  }
+  // Gradients of one micro-batch, until they are added to what stays for the step.
+  if (half && !(sharded && parallel.reshard_after_forward))
+    memory.buffers += kHalf * sum_of_largest(layers, 1);
+  if (parallel.transport == "gloo") {
+    // Parts that peers sent, until they are summed: of a layer, and of all shards at the end of a step.
+    if (sharded) memory.buffers += kFloat * sum_of_largest(layers, 1);
+    if (replicated) memory.buffers += kFloat * trained_shard;
   }
   memory.snapshots =
-      kSnapshotSlots * (divided(memory.weights, parallel.dp_replicate()) + memory.moments + memory.average);
+      kSnapshotSlots * (kFloat * divided(divided(all, parallel.dp_shard), parallel.dp_replicate()) +
+                        memory.moments + memory.average);
   return memory;
 }
 

@@ -64,11 +64,12 @@ class FlowSlot final : public SlotTask {
   }
 
   double loss(const layers::Carry& outputs, double divisor, layers::Carry& gradients) override {
-    at::Tensor prediction = outputs.get("prediction").detach();
+    const at::ScalarType compute = outputs.get("prediction").scalar_type();
+    at::Tensor prediction = outputs.get("prediction").detach().to(at::kFloat);
     // Tensor-parallel ranks have rows of every item: each counts its part of the item's mean.
     const double share = static_cast<double>(prediction.size(1)) / static_cast<double>(x0_.size(1));
     if (prediction.size(1) == 0) {
-      gradients.set("prediction", at::zeros_like(prediction));
+      gradients.set("prediction", at::zeros_like(prediction, compute));
       return 0.0;
     }
     prediction.set_requires_grad(true);
@@ -77,7 +78,7 @@ class FlowSlot final : public SlotTask {
     const at::Tensor losses = means * (ranks_.size() == 1 ? weights_ : weights_ * share);
     const at::Tensor total = losses.sum() / divisor;
     torch::autograd::backward({total}, {});
-    gradients.set("prediction", prediction.grad());
+    gradients.set("prediction", prediction.grad().to(compute));
     const at::Tensor values = losses.detach();
     const float* data = values.const_data_ptr<float>();
     double sum = 0.0;

@@ -27,6 +27,7 @@ void set_initial_weights(parallel::ShardedLayer& shard, uint64_t seed, spec::Ini
     box = box.contiguous();
     std::copy_n(box.const_data_ptr<float>(), piece.count, shard.shard_params() + piece.offset);
   }
+  shard.publish();
   if (shard.average() == nullptr) return;
   std::copy_n(shard.owned_params(), shard.layout().owned_size(), shard.average());
 }

@@ -5,7 +5,8 @@
 
 namespace chiliad::train {
 
-/// The room that the groups of a run need so that no call waits for it.
-[[nodiscard]] parallel::MeshBytes mesh_bytes(const spec::RunFile& run);
+/// The memory that the groups of a run need on a mesh of that shape: nothing is copied that peers can read in
+/// place, and no call waits for room.
+[[nodiscard]] parallel::MeshBytes mesh_bytes(const spec::RunFile& run, const parallel::MeshShape& shape);
 
 }  // namespace chiliad::train

@@ -124,7 +124,7 @@ MeshRun run_mesh(const spec::RunFile& file, const index::Index& index, const par
                  int64_t num_steps, const MeshRunOptions& options) {
   const auto num_ranks = static_cast<size_t>(shape.size());
   const auto meetings = comm::meet_in_process(shape.size(), deadline(file, shape.size()));
-  const auto bytes = mesh_bytes(file);
+  const auto bytes = mesh_bytes(file, shape);
   std::vector<RankRun> ranks(num_ranks);
   SharedGradients gradients;
   {

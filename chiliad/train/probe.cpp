@@ -8,7 +8,9 @@
 #include <cmath>
 
 #include "chiliad/base/error.h"
+#include "chiliad/device/tensor.h"
 #include "chiliad/model/build_model.h"
+#include "chiliad/observe/cpu_time.h"
 #include "chiliad/parallel/segment.h"
 #include "chiliad/parallel/sharded_layer.h"
 #include "chiliad/stepplan/plan.h"
@@ -19,12 +21,6 @@ namespace {
 
 constexpr size_t kKinds = 4;
 using Terms = std::array<double, kKinds>;
-
-double thread_cpu_seconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 /// Columns x rows = tokens, as square as can be.
 std::pair<int64_t, int64_t> grid_of(int64_t tokens) {
@@ -41,9 +37,12 @@ class ProbeModel {
         table_(spec::make_layer_table(run.model)),
         mesh_(parallel::make_solo_mesh()),
         layers_(model::build_model(run.model)) {
+    parallel::ShardOptions options;
+    options.compute = device::compute_type(run.parallel.compute);
+    pools_ = {parallel::BufferPool(options.compute), parallel::BufferPool(options.compute)};
     for (size_t i = 0; i < layers_.size(); ++i) {
-      shards_.push_back(std::make_unique<parallel::ShardedLayer>(*layers_[i], table_.layers[i], *mesh_, pool_,
-                                                                 parallel::ShardOptions{}));
+      shards_.push_back(
+          std::make_unique<parallel::ShardedLayer>(*layers_[i], table_.layers[i], *mesh_, pools_, options));
       set_initial_weights(*shards_.back(), run.run.seed);
       shards_.back()->open_gradients();
     }
@@ -54,7 +53,7 @@ class ProbeModel {
     const int64_t width = 3 * run_.model.patch * run_.model.patch;
     const at::Tensor patches = at::randn({shape.items, shape.image_tokens, width});
     const at::Tensor tokens = at::ones({shape.items, shape.text_tokens}, at::kLong);
-    const double start = thread_cpu_seconds();
+    const double start = observe::thread_cpu_seconds();
     layers::Carry carry =
         model::make_input(run_.model, patches, at::full({shape.items}, 0.5), tokens, rows, columns);
     std::vector<parallel::Segment> segments;
@@ -65,14 +64,14 @@ class ProbeModel {
       parallel::run_backward(std::move(segments.back()), gradients);
       segments.pop_back();
     }
-    return thread_cpu_seconds() - start;
+    return observe::thread_cpu_seconds() - start;
   }
 
  private:
   const spec::RunFile& run_;
   spec::LayerTable table_;
   std::unique_ptr<parallel::Mesh> mesh_;
-  parallel::BufferPool pool_;
+  parallel::LayerPools pools_;
   std::vector<std::unique_ptr<layers::Layer>> layers_;
   std::vector<std::unique_ptr<parallel::ShardedLayer>> shards_;
 };

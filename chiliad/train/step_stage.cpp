@@ -107,7 +107,11 @@ void StepStage::loss(int32_t slot) {
 
 void StepStage::backward(int32_t layer, int32_t slot) {
   shard(layer).open_gradients();
-  if (is_empty(slot)) return;
+  if (!is_empty(slot)) backward_of_items(layer, slot);
+  shard(layer).close_gradients();
+}
+
+void StepStage::backward_of_items(int32_t layer, int32_t slot) {
   SlotState& state = slots_[static_cast<size_t>(slot)];
   CHILIAD_CHECK_EQ(static_cast<int32_t>(state.segments.size()), layer - first_trained_ + 1);
   parallel::Segment segment = std::move(state.segments.back());
@@ -215,7 +219,7 @@ void StepStage::compare_digests(std::span<const double> all, size_t stride) cons
 
 void StepStage::optimize(int32_t layer) {
   auto& shard = this->shard(layer);
-  shard.clear_gradients();
+  shard.begin_update();
   if (!updates_) return;
   ops::AdamWStep options;
   options.lr = settings_.lr;

@@ -86,6 +86,7 @@ class StepStage final : public schedule::Stage {
   };
 
   [[nodiscard]] bool is_empty(int32_t slot) const;
+  void backward_of_items(int32_t layer, int32_t slot);
   [[nodiscard]] parallel::ShardedLayer& shard(int32_t layer) const;
   /// The first of the tensor-parallel ranks: what all of them have alike is counted once, here.
   [[nodiscard]] bool counts() const { return mesh_.place().tp == 0; }

@@ -8,6 +8,7 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/log.h"
+#include "chiliad/device/tensor.h"
 #include "chiliad/image/color.h"
 #include "chiliad/model/build_model.h"
 #include "chiliad/optim/learning_rate.h"
@@ -87,14 +88,23 @@ Trainer::~Trainer() = default;
 void Trainer::build_model() {
   const auto& run = *setup_.run;
   layers_ = model::build_model(run.model, setup_.mesh->tensor_parallel());
-  const auto& frozen = run.optimizer.frozen;
+  int64_t largest_gradient = 0;
+  for (const auto& layer : layers_) {
+    if (!run.optimizer.trains(layer->decl().component)) continue;
+    largest_gradient = std::max(largest_gradient, layer->decl().num_params());
+  }
+  const at::ScalarType compute = device::compute_type(run.parallel.compute);
+  pools_ = {parallel::BufferPool(compute),
+            parallel::BufferPool(setup_.mesh->shard_reduce(), largest_gradient, compute)};
   for (size_t i = 0; i < layers_.size(); ++i) {
     const auto& decl = table_.layers[i];
     parallel::ShardOptions options;
-    options.trained = std::find(frozen.begin(), frozen.end(), decl.component) == frozen.end();
+    options.trained = run.optimizer.trains(decl.component);
+    options.compute = compute;
+    options.keep = !run.parallel.reshard_after_forward;
     options.average = options.trained && run.optimizer.ema > 0.0;
     shards_.push_back(
-        std::make_unique<parallel::ShardedLayer>(*layers_[i], decl, *setup_.mesh, pool_, options));
+        std::make_unique<parallel::ShardedLayer>(*layers_[i], decl, *setup_.mesh, pools_, options));
     if (setup_.resume == nullptr) set_initial_weights(*shards_.back(), run.run.seed);
   }
 }
@@ -121,6 +131,7 @@ void Trainer::load_checkpoint() {
         read("ema", piece.param->name, piece.box, shard->average() + piece.offset);
     }
   }
+  for (auto& shard : shards_) shard->publish();
   const auto state = nlohmann::json::parse(ckpt.state());
   num_updates_ = state.at("updates").get<int64_t>();
   items_seen_ = state.at("items_seen").get<int64_t>();
@@ -301,7 +312,7 @@ std::vector<checkpoint::OwnedBox> Trainer::owned_boxes() {
 }
 
 int64_t Trainer::state_bytes() const {
-  int64_t sum = pool_.num_bytes();
+  int64_t sum = pools_.params.num_bytes() + pools_.gradients.num_bytes();
   for (const auto& shard : shards_) sum += shard->num_bytes();
   return sum;
 }

@@ -104,7 +104,7 @@ class Trainer {
   std::unique_ptr<stepplan::Plan> plan_;
   std::unique_ptr<loader::Loader> loader_;
   std::vector<std::unique_ptr<layers::Layer>> layers_;
-  parallel::BufferPool pool_;
+  parallel::LayerPools pools_;
   std::vector<std::unique_ptr<parallel::ShardedLayer>> shards_;
   std::unique_ptr<StepStage> stage_;
   std::map<int32_t, ProvenProgram> programs_;  // by number of slots

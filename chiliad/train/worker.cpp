@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <map>
 #include <memory>
+#include <utility>
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/error_kinds.h"
@@ -17,6 +19,7 @@
 #include "chiliad/io/file.h"
 #include "chiliad/ipc/child_process.h"
 #include "chiliad/ipc/progress_page.h"
+#include "chiliad/observe/cpu_time.h"
 #include "chiliad/observe/metrics.h"
 #include "chiliad/train/injected_delay.h"
 #include "chiliad/train/mesh_bytes.h"
@@ -84,6 +87,22 @@ class MetricsSum {
     imbalance_ += report.agreement.imbalance;
     ++steps_;
   }
+  /// What came before is not of the first step.
+  void start(const parallel::Mesh& mesh) {
+    count(mesh);
+    line_ = {};
+  }
+  /// CPU time and traffic since the last call.
+  void count(const parallel::Mesh& mesh) {
+    const double cpu = observe::process_cpu_seconds();
+    line_.cpu += cpu - std::exchange(cpu_, cpu);
+    for (const auto& group : mesh.traffic()) {
+      int64_t& before = sent_[group.name];
+      const int64_t bytes = group.traffic.bytes_sent - std::exchange(before, group.traffic.bytes_sent);
+      line_.sent[group.name] += bytes;
+      line_.sent_by_tier[comm::tier_name(group.tier)] += bytes;
+    }
+  }
   [[nodiscard]] bool empty() const { return steps_ == 0; }
   [[nodiscard]] std::string take(int64_t num_steps) {
     line_.steps = num_steps;
@@ -92,7 +111,9 @@ class MetricsSum {
     line_.imbalance = imbalance_ / static_cast<double>(steps_);
     line_.items_per_s = line_.wall > 0.0 ? static_cast<double>(line_.items) / line_.wall : 0.0;
     std::string text = line_.to_json();
-    *this = {};
+    line_ = {};
+    loss_ = weight_ = actual_ = imbalance_ = 0.0;
+    steps_ = 0;
     return text;
   }
 
@@ -103,6 +124,8 @@ class MetricsSum {
   double actual_ = 0.0;
   double imbalance_ = 0.0;
   int64_t steps_ = 0;
+  double cpu_ = observe::process_cpu_seconds();
+  std::map<std::string, int64_t> sent_;  // since the start
 };
 
 /// One run of `chiliad-worker train`.
@@ -140,7 +163,7 @@ class WorkerRun {
     shape.tp = static_cast<int>(layout.tp);
     shape.dp_replicate = arguments_.world / (shape.dp_shard * shape.tp);
     const auto meeting = comm::meet(options);
-    mesh_ = std::make_unique<parallel::Mesh>(*meeting, shape, mesh_bytes(run_file_));
+    mesh_ = std::make_unique<parallel::Mesh>(*meeting, shape, mesh_bytes(run_file_, shape));
     mark_startup();
   }
 
@@ -186,6 +209,7 @@ class WorkerRun {
     bool stopped = false;
     int64_t last_snapshot = trainer_->next_step();
     static_cast<void>(trainer_->account().close_step());  // what came before the first step is start-up
+    metrics_.start(*mesh_);
     while (!trainer_->finished() && !stopped) {
       page_.set(trainer_->next_step(), ipc::Phase::kDataWait, -1, -1);
       maybe_kill(arguments_.rank, trainer_->next_step(), ipc::Phase::kDataWait);
@@ -266,6 +290,7 @@ class WorkerRun {
                wait, run_file_.observe.data_wait_alarm_s);
     }
     metrics_.add(report);
+    metrics_.count(*mesh_);
     const int64_t every = run_file_.observe.log_every;
     if (trainer_->next_step() % every == 0 || report.step == 0) flush_metrics();
   }

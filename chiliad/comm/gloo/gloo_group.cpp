@@ -3,6 +3,7 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
+#include <cstring>
 #include <exception>
 #include <utility>
 
@@ -13,38 +14,73 @@
 namespace chiliad::comm {
 namespace {
 
-[[noreturn]] void peer_lost(const char* call, const Membership& membership, const std::exception& error) {
+[[noreturn]] void peer_lost(const char* call, const Membership& membership, int peer,
+                            const std::exception& error) {
   std::string text = error.what();
   text = text.substr(0, text.find('\n'));
-  throw PeerLost(fmt::format("rank {}", membership.own()),
-                 fmt::format("{} of group {} failed: {}. A peer has gone or did not answer in time", call,
-                             membership.name, text));
+  const int lost = membership.members[static_cast<size_t>(peer)];
+  throw PeerLost(
+      fmt::format("rank {}", membership.own()),
+      fmt::format("{} of group {} with rank {} failed: {}. It has gone, did not answer in time, or "
+                  "makes another call",
+                  call, membership.name, lost, text),
+      lost);
 }
 
+[[noreturn]] void connecting_failed(const Membership& membership, const std::exception& error) {
+  const std::string text = error.what();
+  throw PeerLost(fmt::format("rank {}", membership.own()),
+                 fmt::format("connecting group {} failed: {}. A peer has gone or did not answer in time",
+                             membership.name, text.substr(0, text.find('\n'))));
+}
+
+/// Sends and receives of one call, one for each peer that has a part in it.
 class GlooWork final : public Work {
  public:
-  GlooWork(c10::intrusive_ptr<c10d::Work> work, const char* call, const Membership& membership,
-           std::vector<at::Tensor> kept)
-      : work_(std::move(work)), call_(call), membership_(membership), kept_(std::move(kept)) {}
+  GlooWork(const char* call, const Membership& membership) : call_(call), membership_(membership) {}
+
+  void add(int peer, at::Tensor part, c10::intrusive_ptr<c10d::Work> work) {
+    transfers_.push_back({peer, std::move(part), std::move(work)});
+  }
 
   void wait() override {
-    try {
-      work_->wait();
-    } catch (const std::exception& error) {
-      peer_lost(call_, membership_, error);
+    for (auto& transfer : transfers_) {
+      try {
+        transfer.work->wait();
+      } catch (const std::exception& error) {
+        peer_lost(call_, membership_, transfer.peer, error);
+      }
     }
-    kept_.clear();
+    transfers_.clear();
   }
 
  private:
-  c10::intrusive_ptr<c10d::Work> work_;
+  struct Transfer {
+    int peer;
+    at::Tensor part;  // must outlive the transfer
+    c10::intrusive_ptr<c10d::Work> work;
+  };
+
   const char* call_;
   const Membership& membership_;  // of the group, which outlives its works
-  std::vector<at::Tensor> kept_;  // must outlive the collective
+  std::vector<Transfer> transfers_;
 };
 
-std::vector<int64_t> to_vector(std::span<const int64_t> counts) {
-  return {counts.begin(), counts.end()};
+/// Where each rank's part of a flat tensor lies.
+std::vector<at::Tensor> parts_of(const at::Tensor& flat, std::span<const int64_t> counts) {
+  std::vector<at::Tensor> parts;
+  int64_t begin = 0;
+  for (const int64_t count : counts) {
+    parts.push_back(flat.narrow(0, begin, count));
+    begin += count;
+  }
+  return parts;
+}
+
+/// Behind autograd's back: it would take a copy for a change of what it keeps.
+void copy_bytes(const at::Tensor& from, const at::Tensor& to) {
+  if (from.numel() == 0 || from.const_data_ptr() == to.const_data_ptr()) return;
+  std::memcpy(to.mutable_data_ptr(), from.const_data_ptr(), from.nbytes());
 }
 
 class GlooGroup final : public Group {
@@ -56,7 +92,7 @@ class GlooGroup final : public Group {
         store_(std::move(store)) {
     auto gloo_options = c10d::ProcessGroupGloo::Options::create();
     gloo_options->timeout = std::chrono::duration_cast<std::chrono::milliseconds>(options.timeout);
-    gloo_options->threads = 1;  // in order
+    gloo_options->threads = 1;  // not used: sends and receives are made by the device's own thread
     gloo_options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(options.host));
     group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(
         c10::make_intrusive<c10d::PrefixStore>(membership_.name, store_), rank_, size_, gloo_options);
@@ -67,30 +103,20 @@ class GlooGroup final : public Group {
 
   std::unique_ptr<Work> all_to_all(at::Tensor out, std::span<const int64_t> out_counts, at::Tensor in,
                                    std::span<const int64_t> in_counts) override {
-    count(in, in.numel() - in_counts[static_cast<size_t>(rank_)]);
-    auto out_splits = to_vector(out_counts);
-    auto in_splits = to_vector(in_counts);
-    return start("all-to-all", {out, in},
-                 [&] { return group_->alltoall_base(out, in, out_splits, in_splits, {}); });
+    return exchange("all-to-all", parts_of(out, out_counts), parts_of(in.contiguous(), in_counts));
   }
 
   std::unique_ptr<Work> all_gather(at::Tensor out, at::Tensor in) override {
-    count(in, in.numel() * (size_ - 1));
-    return start("all-gather", {out, in}, [&] { return group_->_allgather_base(out, in, {}); });
+    const std::vector<int64_t> counts(static_cast<size_t>(size_), in.numel());
+    return all_gather_parts(out, counts, in);
   }
 
-  std::unique_ptr<Work> all_gather_parts(at::Tensor flat, std::span<const int64_t> counts) override {
-    const auto splits = to_vector(counts);
-    int64_t begin = 0;
-    for (int r = 0; r < rank_; ++r) begin += splits[static_cast<size_t>(r)];
-    const int64_t mine = splits[static_cast<size_t>(rank_)];
-    const at::Tensor own = flat.narrow(0, begin, mine);
-    at::Tensor in = own.repeat({size_});
-    count(in, mine * (size_ - 1));
-    auto in_splits = std::vector<int64_t>(static_cast<size_t>(size_), mine);
-    auto out_splits = splits;
-    return start("all-gather", {flat, in},
-                 [&] { return group_->alltoall_base(flat, in, out_splits, in_splits, {}); });
+  std::unique_ptr<Work> all_gather_parts(at::Tensor out, std::span<const int64_t> counts,
+                                         at::Tensor in) override {
+    const at::Tensor flat = in.contiguous().view({-1});
+    CHILIAD_CHECK_EQ(flat.numel(), counts[static_cast<size_t>(rank_)]);
+    return exchange("all-gather", parts_of(out.view({-1}), counts),
+                    std::vector<at::Tensor>(static_cast<size_t>(size_), flat));
   }
 
   [[nodiscard]] Traffic traffic() const override { return traffic_; }
@@ -101,17 +127,42 @@ class GlooGroup final : public Group {
   }
 
  private:
-  template <typename Call>
-  std::unique_ptr<Work> start(const char* name, std::vector<at::Tensor> kept, Call call) {
+  /// Receives out[peer] and sends in[peer], straight from and to the tensors.
+  std::unique_ptr<Work> exchange(const char* name, const std::vector<at::Tensor>& out,
+                                 const std::vector<at::Tensor>& in) {
+    const auto own = static_cast<size_t>(rank_);
     ++traffic_.num_calls;
+    auto work = std::make_unique<GlooWork>(name, membership_);
+    // Receives first: a peer's message that is awaited needs no other memory.
+    for (const bool receives : {true, false}) {
+      // Round-robin from the next rank: not all to the same one at once.
+      for (int step = 1; step < size_; ++step) {
+        const int peer = (rank_ + (receives ? size_ - step : step)) % size_;
+        at::Tensor part = (receives ? out : in)[static_cast<size_t>(peer)];
+        if (part.numel() == 0) continue;
+        if (!receives) traffic_.bytes_sent += static_cast<int64_t>(part.nbytes());
+        work->add(peer, part, transfer(name, peer, part, receives));
+      }
+    }
+    copy_bytes(in[own], out[own]);
+    return work;
+  }
+
+  c10::intrusive_ptr<c10d::Work> transfer(const char* name, int peer, const at::Tensor& part, bool receives) {
+    std::vector<at::Tensor> tensors = {part};
     try {
-      return std::make_unique<GlooWork>(call(), name, membership_, std::move(kept));
+      if (receives) return group_->recv(tensors, peer, tag_of(part));
+      return group_->send(tensors, peer, tag_of(part));
     } catch (const std::exception& error) {
-      peer_lost(name, membership_, error);
+      peer_lost(name, membership_, peer, error);
     }
   }
-  void count(const at::Tensor& tensor, int64_t elements) {
-    traffic_.bytes_sent += elements * static_cast<int64_t>(tensor.element_size());
+
+  /// Of the call and its size: parts of different sizes do not meet, and both ranks see the deadline.
+  [[nodiscard]] int tag_of(const at::Tensor& part) const {
+    const auto call = static_cast<uint64_t>(traffic_.num_calls) & 0xFFFU;
+    const auto size = (static_cast<uint64_t>(part.nbytes()) * 0x9E3779B97F4A7C15U) >> 45U;
+    return static_cast<int>(call << 19U | size);
   }
 
   Membership membership_;
@@ -129,7 +180,7 @@ std::unique_ptr<Group> make_gloo_group(c10::intrusive_ptr<c10d::Store> store, Me
   try {
     return std::make_unique<GlooGroup>(std::move(store), membership, options);
   } catch (const std::exception& error) {
-    peer_lost("connecting", membership, error);
+    connecting_failed(membership, error);
   }
 }
 

@@ -19,7 +19,7 @@ class Table {
     Entry& entry = groups_[request.name];
     if (entry.memory == nullptr) {
       entry.memory = std::make_shared<const ipc::SharedMemory>(
-          ipc::SharedMemory::create("group", shared_group_bytes(size, request.shared_bytes)));
+          ipc::SharedMemory::create("group", shared_group_bytes(size, request)));
     }
     auto memory = entry.memory;
     if (++entry.num_opened == size) groups_.erase(request.name);  // nobody else will ask
@@ -47,7 +47,7 @@ class InProcessMeeting final : public Meeting {
     Membership membership = membership_of(request, rank_);
     if (membership.size() == 1) return make_solo_group();
     auto memory = table_->open(request, membership.size());
-    return make_shared_memory_group(std::move(memory), std::move(membership), timeout_);
+    return make_shared_memory_group(std::move(memory), std::move(membership), request.kept_bytes, timeout_);
   }
   void finish() override {}
 

@@ -27,11 +27,14 @@ class SoloGroup final : public Group {
     out.copy_(in);
     return done();
   }
-  std::unique_ptr<Work> all_gather_parts(at::Tensor flat, std::span<const int64_t> counts) override {
-    CHILIAD_CHECK_EQ(flat.numel(), counts[0]);
+  std::unique_ptr<Work> all_gather_parts(at::Tensor out, std::span<const int64_t> counts,
+                                         at::Tensor in) override {
+    CHILIAD_CHECK_EQ(out.numel(), counts[0]);
+    if (out.const_data_ptr() != in.const_data_ptr()) out.copy_(in);
     return done();
   }
   [[nodiscard]] Traffic traffic() const override { return traffic_; }
+  [[nodiscard]] Tier tier() const override { return Tier::kSelf; }
   void close() override {}
 
  private:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,6 +22,10 @@ struct OptimizerOptions {
   double decay_fraction = 1.0;      ///< linear: the last part of the run over which the rate falls to 0
   std::vector<std::string> frozen;  ///< components that are not trained: no gradients, no optimizer state
   double ema = 0.0;                 ///< decay of the moving average of the weights; 0: none
+
+  [[nodiscard]] bool trains(const std::string& component) const {
+    return std::find(frozen.begin(), frozen.end(), component) == frozen.end();
+  }
 };
 
 }  // namespace chiliad::spec

@@ -12,7 +12,7 @@ struct ParallelOptions {
   int64_t tp = 1;                     ///< ranks that share each layer: tensor and sequence parallelism
   bool reshard_after_forward = true;  ///< dp_shard > 1: let whole parameters go and gather them again
   int64_t threads = 1;           ///< intra-op threads a rank; part of the layout, for it changes CPU sums
-  std::string compute = "fp32";  ///< precision.compute
+  std::string compute = "fp32";  ///< precision.compute: fp32 or bf16
   std::string recompute =
       "none";  ///< none, or layers: activations inside a layer are made again for backward
   std::string transport = "auto";  ///< auto, shm (one machine) or gloo (TCP)

@@ -81,13 +81,92 @@ TEST_P(GroupContract, GathersUnevenPartsInPlace) {
     at::Tensor flat = at::full({sum(counts)}, -1.0, at::kFloat);
     int64_t begin = 0;
     for (int rank = 0; rank < group.rank(); ++rank) begin += counts[static_cast<size_t>(rank)];
-    flat.narrow(0, begin, counts[static_cast<size_t>(group.rank())]).fill_(group.rank());
-    group.all_gather_parts(flat, counts)->wait();
+    const at::Tensor own = flat.narrow(0, begin, counts[static_cast<size_t>(group.rank())]);
+    own.fill_(group.rank());
+    group.all_gather_parts(flat, counts, own)->wait();
     const auto* data = flat.const_data_ptr<float>();
     for (int rank = 0; rank < group.size(); ++rank) {
       for (int64_t i = 0; i < counts[static_cast<size_t>(rank)]; ++i)
         EXPECT_EQ(*data++, static_cast<float>(rank));
     }
+  });
+}
+
+/// Memory for inputs: of the group where it has any.
+at::Tensor input_memory(Group& group, int64_t count) {
+  const at::Tensor shared = group.share(count * 4);
+  return shared.defined() ? shared.view(at::kFloat) : at::zeros({count}, at::kFloat);
+}
+
+TEST_P(GroupContract, GathersPartsFromMemoryOfTheGroup) {
+  run_ranks(GetParam(), [](Group& group) {
+    std::vector<int64_t> counts;
+    for (int rank = 0; rank < group.size(); ++rank) counts.push_back(rank == 1 ? 0 : rank + 2);
+    at::Tensor own = input_memory(group, counts[static_cast<size_t>(group.rank())]);
+    at::Tensor out = at::full({sum(counts)}, -1.0, at::kFloat);
+    for (int call = 0; call < 20; ++call) {
+      group.await_read(own);
+      own.fill_(100 * call + group.rank());
+      group.all_gather_parts(out, counts, own)->wait();
+      const auto* data = out.const_data_ptr<float>();
+      for (int rank = 0; rank < group.size(); ++rank) {
+        for (int64_t i = 0; i < counts[static_cast<size_t>(rank)]; ++i)
+          ASSERT_EQ(*data++, static_cast<float>(100 * call + rank)) << "call " << call;
+      }
+    }
+  });
+}
+
+/// Summands whose sum depends on the order.
+float summand(int rank, int64_t index) {
+  return rank == 1 ? 1e8F : 0.7F + static_cast<float>(rank) + 0.25F * static_cast<float>(index % 7);
+}
+
+/// What rank `to` of `ranks` gets in element `index` of its part, whose first is `begin` in the inputs.
+float wanted_sum(int ranks, int64_t begin, int64_t index, at::ScalarType type, float before) {
+  float total = before;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const at::Tensor part = at::full({1}, summand(rank, begin + index), at::kFloat).to(type).to(at::kFloat);
+    total += part.item<float>();
+  }
+  return total;
+}
+
+void check_reduce_scatter(Group& group, at::ScalarType type, bool accumulate, bool shared) {
+  std::vector<int64_t> counts;
+  int64_t begin = 0;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    if (rank == group.rank()) begin = sum(counts);
+    counts.push_back(rank == 2 ? 0 : 3000 + 5 * rank);
+  }
+  const int64_t mine = counts[static_cast<size_t>(group.rank())];
+  const at::Tensor memory = shared ? input_memory(group, sum(counts)) : at::zeros({sum(counts)}, at::kFloat);
+  at::Tensor in = type == at::kFloat ? memory : memory.view(type).narrow(0, 0, sum(counts));
+  at::Tensor values = at::empty({sum(counts)}, at::kFloat);
+  for (int64_t i = 0; i < sum(counts); ++i) values.mutable_data_ptr<float>()[i] = summand(group.rank(), i);
+  in.copy_(values);
+  at::Tensor out = at::full({mine}, accumulate ? 0.125F : 777.0F, at::kFloat);
+  group.reduce_scatter(out, in, counts, accumulate)->wait();
+  group.await_read(in);
+  for (int64_t i = 0; i < mine; i += 501) {
+    ASSERT_EQ(out.const_data_ptr<float>()[i],
+              wanted_sum(group.size(), begin, i, type, accumulate ? 0.125F : 0.0F))
+        << "rank " << group.rank() << " element " << i;
+  }
+}
+
+TEST_P(GroupContract, ReducesInRankOrder) {
+  run_ranks(GetParam(), [](Group& group) { check_reduce_scatter(group, at::kFloat, false, false); });
+}
+TEST_P(GroupContract, ReducesOntoWhatIsThere) {
+  run_ranks(GetParam(), [](Group& group) { check_reduce_scatter(group, at::kFloat, true, false); });
+}
+TEST_P(GroupContract, ReducesHalfPrecisionInFullPrecision) {
+  run_ranks(GetParam(), [](Group& group) { check_reduce_scatter(group, at::kBFloat16, false, false); });
+}
+TEST_P(GroupContract, ReducesFromMemoryOfTheGroup) {
+  run_ranks(GetParam(), [](Group& group) {
+    for (int call = 0; call < 3; ++call) check_reduce_scatter(group, at::kFloat, call > 0, true);
   });
 }
 
@@ -151,7 +230,7 @@ TEST_P(GroupContract, CountsWhatGoesToOthers) {
     at::Tensor from = at::zeros({3L * group.size()}, at::kDouble);
     at::Tensor to = at::zeros({3L * group.size()}, at::kDouble);
     group.all_to_all(to, counts, from, counts)->wait();
-    group.all_gather_parts(to, counts)->wait();
+    group.all_gather_parts(to, counts, from.narrow(0, 0, 3))->wait();
     EXPECT_EQ(group.traffic().bytes_sent, (5 * 4 + 2 * 3 * 8) * others);
     EXPECT_EQ(group.traffic().num_calls, 3);
   });
@@ -235,7 +314,7 @@ TEST(GlooGroupTest, PeerThatNeverComesIsLost) {
   options.size = 2;
   options.port = 1;
   options.timeout = kTimeout;
-  EXPECT_THROW((void)connect(options), PeerLost);
+  EXPECT_THROW((void)meet(options), PeerLost);
 }
 
 TEST(GlooGroupTest, LostPeerIsNamedWithTheCall) {
@@ -243,13 +322,13 @@ TEST(GlooGroupTest, LostPeerIsNamedWithTheCall) {
     run_ranks({"gloo", 2}, call_once, kTimeout, 1);
     FAIL() << "no exception";
   } catch (const PeerLost& error) {
-    EXPECT_NE(std::string(error.what()).find("rank 0: all-gather of group all failed"), std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("rank 0: all-gather of group all with rank 1 failed"), std::string::npos)
         << error.what();
   }
 }
 
 TEST(GlooGroupTest, OneRankIsTheSoloGroup) {
-  const auto group = connect(ConnectOptions{});
+  const auto group = meet({})->make_group({"all", {0}});
   EXPECT_EQ(sum_over_ranks(*group, std::vector<double>{2.5}), std::vector<double>{2.5});
 }
 

@@ -57,7 +57,6 @@ comm::ConnectOptions options_of(const Backend& backend, const Listener& listener
                                 Nanoseconds timeout) {
   comm::ConnectOptions options;
   options.transport = backend.name == "shm" ? comm::Transport::kSharedMemory : comm::Transport::kGloo;
-  options.shared_bytes = 1 << 20;
   options.rank = rank;
   options.size = backend.ranks;
   options.port = listener.port;
@@ -66,12 +65,18 @@ comm::ConnectOptions options_of(const Backend& backend, const Listener& listener
   return options;
 }
 
-void run_in_process(int ranks, const std::function<void(comm::Group&)>& body, Nanoseconds timeout) {
-  std::vector<int> all(static_cast<size_t>(ranks));
+/// The group of all ranks.
+std::unique_ptr<comm::Group> meet_all(comm::Meeting& meeting) {
+  std::vector<int> all(static_cast<size_t>(meeting.size()));
   std::iota(all.begin(), all.end(), 0);
+  auto group = meeting.make_group({"all", std::move(all), 1 << 20, 1 << 18});
+  meeting.finish();
+  return group;
+}
+
+void run_in_process(int ranks, const std::function<void(comm::Group&)>& body, Nanoseconds timeout) {
   const auto meet = [&](comm::Meeting& meeting) {
-    const auto group = meeting.make_group({"all", all, 1 << 20});
-    meeting.finish();
+    const auto group = meet_all(meeting);
     body(*group);
     group->close();
   };
@@ -105,7 +110,7 @@ void run_ranks(const Backend& backend, const std::function<void(comm::Group&)>& 
   std::vector<std::unique_ptr<comm::Group>> groups(static_cast<size_t>(backend.ranks));
   const auto run = [&](int rank) {
     auto& group = groups[static_cast<size_t>(rank)];
-    group = comm::connect(options_of(backend, listener, rank, timeout));
+    group = meet_all(*comm::meet(options_of(backend, listener, rank, timeout)));
     if (rank < bodies) body(*group);
     if (rank != 0) group->close();  // rank 0 serves the store: last
   };

@@ -15,6 +15,7 @@ struct Case {
   parallel::MeshShape shape;
   bool reshard = true;
   int64_t micro_batch_tokens = 96;
+  const char* compute = "fp32";
 };
 
 class MemoryTest : public testing::TestWithParam<Case> {};
@@ -30,6 +31,7 @@ TEST_P(MemoryTest, IsWhatTheFormulaSays) {
   file.parallel.dp_shard = shape.dp_shard;
   file.parallel.tp = shape.tp;
   file.parallel.reshard_after_forward = GetParam().reshard;
+  file.parallel.compute = GetParam().compute;
   file.data.micro_batch_tokens = GetParam().micro_batch_tokens;
   file.data.sequence_length = std::min(file.data.sequence_length, file.data.micro_batch_tokens);
   const auto measured = static_cast<double>(run_mesh(file, documents.index(), shape, 2).state_bytes);
@@ -43,7 +45,11 @@ INSTANTIATE_TEST_SUITE_P(Layouts, MemoryTest,
                                          Case{"shards2", {1, 2, 1}},
                                          Case{"shards3kept", {1, 3, 1}, false, 16},
                                          Case{"hybrid2by2", {2, 2, 1}}, Case{"tensor3", {1, 1, 3}},
-                                         Case{"all8", {2, 2, 2}}),
+                                         Case{"all8", {2, 2, 2}},
+                                         Case{"oneBf16", {1, 1, 1}, true, 96, "bf16"},
+                                         Case{"shards2bf16", {1, 2, 1}, true, 96, "bf16"},
+                                         Case{"shards3keptBf16", {1, 3, 1}, false, 16, "bf16"},
+                                         Case{"hybrid2by2bf16", {2, 2, 1}, true, 96, "bf16"}),
                          [](const auto& given) { return given.param.name; });
 
 }  // namespace

@@ -20,6 +20,9 @@ TEST(StepMetricsTest, ReadsBackWhatItWrites) {
   metrics.seconds[3] = 1.5;
   metrics.other = 0.25;
   metrics.mfu = 0.4;
+  metrics.cpu = 3.5;
+  metrics.sent = {{"gather", 4096}, {"control", 16}};
+  metrics.sent_by_tier = {{"machine", 4112}};
   EXPECT_EQ(StepMetrics::from_json(metrics.to_json()), metrics);
 }
 
