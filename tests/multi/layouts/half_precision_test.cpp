@@ -35,6 +35,10 @@ class HalfPrecisionTest : public testing::TestWithParam<Case> {
     folder_ = std::make_unique<TempDir>();
     write_pictures(folder_->path() / "pictures", 24);
     index_pictures(folder_->path() / "pictures", folder_->path() / "index");
+    const auto index = index::Index::open(folder_->path() / "index");
+    const auto made = spec::parse_run_file(tiny_run_file(index.folder(), kSteps), "run.yaml", "run", {});
+    static_cast<void>(
+        dataset::build_token_columns(index, made.model.text_max_tokens, [](int64_t, int64_t) {}));
     documents_ = std::make_unique<MadeDocuments>(40);
   }
   static void TearDownTestSuite() {
