@@ -39,7 +39,8 @@ struct ConnectOptions {
                                            ///< machine, else gloo
   int rank = 0;
   int size = 1;
-  std::string host = "127.0.0.1";
+  std::string host = "127.0.0.1";  ///< of the store that rank 0 serves
+  std::string own_host;            ///< address that this rank's groups use; empty: host
   int port = 0;
   int listen_fd = -1;  ///< rank 0: an already listening socket on that port
   Nanoseconds timeout = std::chrono::seconds(60);

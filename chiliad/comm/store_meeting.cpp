@@ -62,7 +62,8 @@ class StoreMeeting final : public Meeting {
                             "shared memory is not to be had by every rank. Use auto or gloo");
         }
       }
-      return make_gloo_group(store_, membership, {options_.host, options_.timeout});
+      const std::string& own = options_.own_host.empty() ? options_.host : options_.own_host;
+      return make_gloo_group(store_, membership, {own, options_.timeout});
     });
   }
 

@@ -129,10 +129,44 @@ class Generator {
   Program program_;
 };
 
+/// The instruction that waits for what `op` starts; kLoad where it starts nothing.
+Op await_of(Op op) {
+  switch (op) {
+    case Op::kUnshard:
+      return Op::kAwaitUnshard;
+    case Op::kReduce:
+      return Op::kAwaitReduce;
+    case Op::kReduceReplicas:
+      return Op::kAwaitReduceReplicas;
+    case Op::kGather:
+      return Op::kAwaitGather;
+    default:
+      return Op::kLoad;
+  }
+}
+
+bool is_await(Op op) {
+  return op == Op::kAwaitUnshard || op == Op::kAwaitReduce || op == Op::kAwaitReduceReplicas ||
+         op == Op::kAwaitGather;
+}
+
+/// The same with every wait right after its start.
+Program without_overlap(const Program& program) {
+  Program serial{program.num_layers, program.num_slots, {}};
+  for (const auto& instruction : program.instructions) {
+    if (is_await(instruction.op)) continue;
+    serial.instructions.push_back(instruction);
+    const Op await = await_of(instruction.op);
+    if (await != Op::kLoad) serial.instructions.push_back({await, instruction.layer, -1});
+  }
+  return serial;
+}
+
 }  // namespace
 
 Program make_program(const ProgramOptions& options) {
-  return Generator(options).make();
+  const Program program = Generator(options).make();
+  return options.overlap ? program : without_overlap(program);
 }
 
 }  // namespace chiliad::schedule

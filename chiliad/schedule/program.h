@@ -53,6 +53,7 @@ struct ProgramOptions {
   int32_t num_slots = 0;
   bool sharded = false;            ///< whole parameters are gathered for use
   bool keep = false;               ///< sharded: they stay whole from the first forward to the last backward
+  bool overlap = true;             ///< else every exchange is awaited where it starts, to see what it costs
   bool tensor_parallel = false;    ///< some parameters have copies on tensor-parallel ranks
   std::vector<bool> lent = {};     ///< by layer: later layers read its parameters, which stay whole so long
   std::vector<bool> trained = {};  ///< by layer; empty: all

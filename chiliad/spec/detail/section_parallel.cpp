@@ -21,6 +21,8 @@ Section parallel_section() {
            "data-parallel ranks that share the parameters (FSDP); with replicas: HSDP"},
           {"tp", at<&O::tp>, WholeRule{1, 256}, kFree,
            "ranks that share each layer: tensor and sequence parallelism"},
+          {"overlap", at<&O::overlap>, BoolRule{}, kFree,
+           "exchanges run beside computation; false: awaited at once, to see what they cost"},
           {"reshard_after_forward", at<&O::reshard_after_forward>, BoolRule{}, kFree,
            "dp_shard > 1: let whole parameters go after a layer's forward and gather them again for its "
            "backward (less memory, more traffic)"},

@@ -11,6 +11,7 @@ struct ParallelOptions {
   int64_t dp_shard = 1;               ///< ranks that share the parameters of a replica
   int64_t tp = 1;                     ///< ranks that share each layer: tensor and sequence parallelism
   bool reshard_after_forward = true;  ///< dp_shard > 1: let whole parameters go and gather them again
+  bool overlap = true;                ///< exchanges beside computation; false: to see what they cost
   int64_t threads = 1;           ///< intra-op threads a rank; part of the layout, for it changes CPU sums
   std::string compute = "fp32";  ///< precision.compute: fp32 or bf16
   std::string recompute =

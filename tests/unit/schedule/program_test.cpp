@@ -39,6 +39,27 @@ TEST(ProgramTest, GeneratedProgramsAreProven) {
   }
 }
 
+TEST(ProgramTest, ProgramsWithoutOverlapAreProven) {
+  for (ProgramOptions o : {options(3, 2), sharded(3, 2, false), sharded(3, 2, true)}) {
+    o.overlap = false;
+    EXPECT_NO_THROW(check(made(o), o));
+  }
+}
+
+TEST(ProgramTest, WithoutOverlapTheWireIsExposed) {
+  ProgramOptions o = sharded(3, 1, false);
+  Costs costs;
+  costs.forward = costs.backward = {{5.0}, {5.0}, {5.0}};
+  costs.unshard = costs.reduce = {1.0, 1.0, 1.0};
+  costs.reduce_replicas = costs.optimize = costs.gather = {0.0, 0.0, 0.0};
+  const auto overlapped = simulate(made(o), costs);
+  o.overlap = false;
+  const auto serial = simulate(made(o), costs);
+  EXPECT_DOUBLE_EQ(serial.exposed, serial.communication);
+  EXPECT_DOUBLE_EQ(serial.communication, overlapped.communication);
+  EXPECT_DOUBLE_EQ(overlapped.exposed, 2.0);  // the first gather and the last reduction
+}
+
 TEST(ProgramTest, ProgramsWithFrozenLayersAreProven) {
   for (const int mask : {1, 2, 3, 4, 5, 6}) {  // of three layers, not all
     for (ProgramOptions o : {options(3, 2), sharded(3, 2, false), sharded(3, 2, true)}) {
