@@ -135,6 +135,7 @@ BindingPlan plan_binding(const Machine& machine, const BindingRequest& request) 
         fmt::format("{} want more cores than there are ({})", threads_of(request), machine.num_cores()));
   }
   auto nodes = nodes_of(machine);
+  if (request.num_ranks == 1 && nodes.size() == 1) return refuse("one rank has the machine to itself");
   const auto node_of = place_ranks(nodes, request);
   if (!node_of.has_value()) {
     return refuse(fmt::format("{} do not fit into cores of one NUMA node each{}", threads_of(request),

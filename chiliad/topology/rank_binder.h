@@ -16,6 +16,8 @@ class RankBinder {
   /// Plans for all ranks of this machine, and binds the calling thread to what `rank` has for compute, its
   /// memory to the NUMA node. Where that cannot be done nothing is bound, and report() says why.
   RankBinder(int rank, const BindingRequest& request);
+  /// The same by a plan for `topology`, which is this machine.
+  RankBinder(Topology topology, const BindingPlan& plan, int rank);
 
   /// While it lives the calling thread is bound to other cpus of the rank.
   class Scope {
@@ -39,7 +41,9 @@ class RankBinder {
   [[nodiscard]] const std::optional<RankBinding>& binding() const { return binding_; }
 
  private:
+  void follow(const BindingPlan& plan, int rank);
   void bind(const CpuList& cpus) const;
+  void bind_memory();
 
   std::optional<Topology> topology_;
   std::optional<RankBinding> binding_;

@@ -25,7 +25,16 @@ std::string lines_of(const BindingPlan& plan) {
 
 TEST(BindingPlanTest, OneCoreIsLeftAlone) {
   const auto plan = plan_binding(machine_of("core:1 pu:1"), request_of(1, 1, 0, 2));
-  EXPECT_EQ(plan.line(0), "not bound to cores: there are no cores to set apart");
+  EXPECT_EQ(plan.line(0), "not bound to cores: one rank has the machine to itself");
+}
+
+TEST(BindingPlanTest, OneRankIsLeftAloneOnManyCores) {
+  EXPECT_FALSE(plan_binding(machine_of("core:64 pu:1"), request_of(1, 8, 0, 2)).binds());
+}
+
+TEST(BindingPlanTest, OneRankStaysOnOneOfSeveralNumaNodes) {
+  const auto plan = plan_binding(machine_of("package:2 [numa] core:8 pu:1"), request_of(1, 4, 0, 2));
+  EXPECT_EQ(plan.line(0), "cpus 0-7 (NUMA node 0): compute 0-5, loading 6-7");
 }
 
 TEST(BindingPlanTest, TwoRanksOnTwoCoresAreLeftAlone) {

@@ -78,16 +78,19 @@ TEST(TopologyTest, MemoryOfItsOwnNodeCanBePreferred) {
 
 TEST(RankBinderTest, ScopeLendsOtherCpusAndGivesThemBack) {
   std::async(std::launch::async, [] {
-    const auto topology = Topology::of_this_machine();
-    const RankBinder binder(0, {1, 1, 0, 1, {}});
-    if (!binder.binding().has_value()) GTEST_SKIP() << binder.report();
-    const RankBinding own = *binder.binding();
-    EXPECT_EQ(topology.thread_cpus(), own.compute);
+    const auto unbound = Topology::of_this_machine();
+    auto topology = Topology::of_this_machine();
+    const CpuList all = topology.machine().cpus();
+    BindingPlan plan;
+    plan.ranks.push_back(
+        {topology.machine().numa_nodes.front().index, all, {all.front()}, all, {all.back()}});
+    const RankBinder binder(std::move(topology), plan, 0);
+    EXPECT_EQ(unbound.thread_cpus(), CpuList{all.front()});
     {
       const auto scope = binder.loading();
-      EXPECT_EQ(topology.thread_cpus(), own.loading);
+      EXPECT_EQ(unbound.thread_cpus(), CpuList{all.back()});
     }
-    EXPECT_EQ(topology.thread_cpus(), own.compute);
+    EXPECT_EQ(unbound.thread_cpus(), CpuList{all.front()});
   }).get();
 }
 
