@@ -15,6 +15,9 @@
 namespace chiliad::topology {
 namespace {
 
+/// Parts of hwloc that start drivers of GPUs (slow, and not for a process that has not chosen its GPU yet),
+/// or that visit every core, which the kernel describes as well.
+constexpr const char* kUnusedParts[] = {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl", "x86"};
 constexpr unsigned kDisplayClass = 0x03;  // of PCI
 constexpr unsigned kNvidia = 0x10de;
 constexpr unsigned kAmd = 0x1002;
@@ -136,6 +139,8 @@ Topology::~Topology() = default;
 Topology Topology::of_this_machine() {
   auto handle = std::make_unique<Handle>();
   hwloc_topology_set_io_types_filter(handle->topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+  for (const char* part : kUnusedParts)
+    hwloc_topology_set_components(handle->topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, part);
   handle->load();  // without what the cpuset of a cgroup forbids
   const Bitmap allowed;
   expect(hwloc_get_cpubind(handle->topology, allowed.get(), HWLOC_CPUBIND_THREAD),

@@ -5,6 +5,7 @@
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
 #include <exception>
+#include <latch>
 #include <numeric>
 #include <thread>
 
@@ -127,9 +128,17 @@ void run_ranks(const Backend& backend, const std::function<void(comm::Group&)>& 
   if (backend.name == "nccl") return run_on_gpus(backend, body, timeout, bodies);
   const Listener listener = listen_on_loopback();
   std::vector<std::unique_ptr<comm::Group>> groups(static_cast<size_t>(backend.ranks));
+  std::latch connected(
+      backend.ranks);  // a rank that leaves before its peers have connected is another failure
   const auto run = [&](int rank) {
     auto& group = groups[static_cast<size_t>(rank)];
-    group = comm::connect(options_of(backend, listener, rank, timeout));
+    try {
+      group = comm::connect(options_of(backend, listener, rank, timeout));
+    } catch (...) {
+      connected.count_down();
+      throw;
+    }
+    connected.arrive_and_wait();
     if (rank < bodies) body(*group);
     if (rank != 0) group->close();  // rank 0 serves the store: last
   };
