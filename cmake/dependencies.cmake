@@ -27,3 +27,7 @@ pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(ICU REQUIRED IMPORTED_TARGET icu-uc)
 add_library(chiliad_unicode INTERFACE)
 target_link_libraries(chiliad_unicode INTERFACE PkgConfig::PCRE2 PkgConfig::ICU)
+
+pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
+add_library(chiliad_hwloc INTERFACE)
+target_link_libraries(chiliad_hwloc INTERFACE PkgConfig::HWLOC)

@@ -3,13 +3,22 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
 
 #include "apps/worker/verbs.h"
 #include "chiliad/device/tensor.h"
+#include "chiliad/topology/topology.h"
 #include "chiliad/train/probe.h"
 
 namespace chiliad::worker {
 namespace {
+
+/// As comments of the run file that the rates go into.
+void print_machine() {
+  std::istringstream lines(topology::Topology::of_this_machine().machine().to_string());
+  for (std::string line; std::getline(lines, line);) fmt::print("# {}\n", line);
+}
 
 struct ProbeArguments {
   std::string run_file;
@@ -29,6 +38,7 @@ int run_probe(const ProbeArguments& arguments) {
     fmt::print("{}\n", result.dump());
     return 0;
   }
+  print_machine();
   fmt::print("# measured for this model on this machine; put it into the run file\nparallel:\n");
   for (const auto& [key, value] : result.items()) fmt::print("  {}: {:.4g}\n", key, value.get<double>());
   return 0;

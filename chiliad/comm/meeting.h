@@ -19,6 +19,8 @@ struct GroupRequest {
   std::vector<int> members;         ///< ranks of the job, ascending
   int64_t shared_bytes = 64 << 20;  ///< room of a rank in shared memory: what it has in flight at most
   int64_t kept_bytes = 0;           ///< more of it, for Group::share
+  int gpu = -1;  ///< of this rank, whose tensors are there: the group is over NCCL; -1: tensors on the CPU
+  int channels = 0;  ///< NCCL: thread blocks of the GPU that the group may take; 0: NCCL decides
 };
 
 /// Where the ranks of a job meet to make their groups. One thread a rank.

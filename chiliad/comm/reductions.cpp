@@ -24,15 +24,33 @@ class SummedWork final : public Work {
 
   void wait() override {
     exchange_->wait();
+    if (out_.is_cpu()) {
+      sum_on_host();
+    } else {
+      sum_on_device();
+    }
+    scratch_.push_back(std::move(received_));
+  }
+
+ private:
+  void sum_on_host() {
     const auto bytes = out_.numel() * received_.element_size();
     std::vector<const void*> parts;
     for (int rank = 0; rank < ranks_; ++rank)
       parts.push_back(static_cast<const std::byte*>(received_.const_data_ptr()) + rank * bytes);
     sum_parts(parts, part_type(received_), out_.numel(), out_.mutable_data_ptr<float>(), accumulate_);
-    scratch_.push_back(std::move(received_));
+  }
+  void sum_on_device() {
+    for (int rank = 0; rank < ranks_; ++rank) {
+      const at::Tensor part = received_.narrow(0, rank * out_.numel(), out_.numel());
+      if (rank == 0 && !accumulate_) {
+        out_.copy_(part);
+      } else {
+        out_.add_(part);
+      }
+    }
   }
 
- private:
   std::unique_ptr<Work> exchange_;
   at::Tensor received_;
   at::Tensor out_;
@@ -42,15 +60,15 @@ class SummedWork final : public Work {
 };
 
 /// Memory of an earlier call, or new.
-at::Tensor take_scratch(std::vector<at::Tensor>& scratch, int64_t count, at::ScalarType type) {
+at::Tensor take_scratch(std::vector<at::Tensor>& scratch, int64_t count, const at::TensorOptions& options) {
   for (auto it = scratch.begin(); it != scratch.end(); ++it) {
-    if (it->numel() < count || it->scalar_type() != type) continue;
+    if (it->numel() < count || it->dtype() != options.dtype()) continue;
     at::Tensor taken = std::move(*it);
     scratch.erase(it);
     return taken;
   }
   if (!scratch.empty()) scratch.pop_back();  // too small: replaced, so that there are as many as were in use
-  return at::empty({count}, type);
+  return at::empty({count}, options);
 }
 
 }  // namespace
@@ -64,7 +82,7 @@ std::unique_ptr<Work> Group::reduce_scatter(at::Tensor out, at::Tensor in, std::
                                             bool accumulate) {
   const int64_t mine = counts[static_cast<size_t>(rank())];
   CHILIAD_CHECK_EQ(out.numel(), mine);
-  at::Tensor received = take_scratch(scratch_, mine * size(), in.scalar_type());
+  at::Tensor received = take_scratch(scratch_, mine * size(), in.options());
   const std::vector<int64_t> out_counts(static_cast<size_t>(size()), mine);
   auto exchange = all_to_all(received.narrow(0, 0, mine * size()), out_counts, in, counts);
   return std::make_unique<SummedWork>(std::move(exchange), std::move(received), std::move(out), size(),

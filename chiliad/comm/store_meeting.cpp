@@ -13,6 +13,7 @@
 #include "chiliad/comm/gloo/gloo_group.h"
 #include "chiliad/comm/meeting.h"
 #include "chiliad/comm/membership.h"
+#include "chiliad/comm/nccl/nccl_group.h"
 #include "chiliad/comm/shm/shm_group.h"
 
 namespace chiliad::comm {
@@ -54,6 +55,9 @@ class StoreMeeting final : public Meeting {
     const Membership membership = membership_of(request, options_.rank);
     if (membership.size() == 1) return make_solo_group();
     return guarded([&]() -> std::unique_ptr<Group> {
+      if (request.gpu >= 0) {
+        return make_nccl_group(store_, membership, {request.gpu, request.channels, options_.timeout});
+      }
       if (options_.transport != Transport::kGloo) {
         auto group = try_shared_memory(request, membership);
         if (group != nullptr) return group;

@@ -165,6 +165,8 @@ void Trainer::start_loader() {
   options.cache_bytes = run.data.cache_bytes;
   options.max_tokens = run.model.text_max_tokens;
   options.background = image::parse_color(run.data.background);
+  const topology::RankBinder unbound;
+  const auto scope = (setup_.binder != nullptr ? *setup_.binder : unbound).loading();
   loader_ = std::make_unique<loader::Loader>(*setup_.index, *plan_, setup_.journal, next_step_,
                                              std::max(next_step_, run.run.steps), options);
 }

@@ -22,6 +22,7 @@
 #include "chiliad/spec/work.h"
 #include "chiliad/stepplan/plan.h"
 #include "chiliad/text/document_encoder.h"
+#include "chiliad/topology/rank_binder.h"
 #include "chiliad/train/step_stage.h"
 
 namespace chiliad::train {
@@ -35,6 +36,7 @@ struct TrainerSetup {
   const checkpoint::Checkpoint* resume = nullptr;  ///< null: from the beginning
   stepplan::Journal journal;                       ///< agreed so far, also beyond the checkpoint
   spec::Rates rates;
+  const topology::RankBinder* binder = nullptr;  ///< of loader threads; null: they run anywhere
 };
 
 /// One step, done.

@@ -21,6 +21,7 @@
 #include "chiliad/ipc/progress_page.h"
 #include "chiliad/observe/cpu_time.h"
 #include "chiliad/observe/metrics.h"
+#include "chiliad/topology/rank_binder.h"
 #include "chiliad/train/injected_delay.h"
 #include "chiliad/train/mesh_bytes.h"
 #include "chiliad/train/parent_link.h"
@@ -137,6 +138,7 @@ class WorkerRun {
   void run() {
     page_.set(0, ipc::Phase::kStart, -1, -1);
     run_file_ = spec::read_run_file(arguments_.run_file, {});
+    bind();
     device::set_compute_threads(static_cast<int>(run_file_.parallel.threads));
     connect();
     build();
@@ -146,7 +148,21 @@ class WorkerRun {
   [[nodiscard]] int64_t step() const { return trainer_ == nullptr ? 0 : trainer_->next_step(); }
 
  private:
+  /// Before threads start: they inherit it.
+  void bind() {
+    const auto& parallel = run_file_.parallel;
+    if (parallel.bind == "none") return;
+    topology::BindingRequest request;
+    request.num_ranks = arguments_.world;
+    request.compute_threads = static_cast<int>(parallel.threads);
+    request.communication_threads = arguments_.world > 1 && parallel.transport == "gloo" ? 1 : 0;
+    request.loader_threads = static_cast<int>(run_file_.data.loader_threads);
+    binder_ = topology::RankBinder(arguments_.rank, request);
+    if (binder_.binding().has_value() || arguments_.rank == 0) log_info("{}", binder_.report());
+  }
+
   void connect() {
+    const auto scope = binder_.communication();
     comm::ConnectOptions options;
     const auto& transport = run_file_.parallel.transport;
     if (transport == "gloo") options.transport = comm::Transport::kGloo;
@@ -187,9 +203,11 @@ class WorkerRun {
     setup.resume = resume_.has_value() ? &*resume_ : nullptr;
     setup.journal = read_journal(arguments_.journal);
     setup.rates = spec::rates_of(run_file_.parallel);
+    setup.binder = &binder_;
     trainer_ = std::make_unique<Trainer>(std::move(setup));
     resume_.reset();
     const auto boxes = trainer_->owned_boxes();
+    const auto starting = binder_.loading();
     const int64_t slot_bytes = checkpoint::SnapshotRing::slot_bytes_for(boxes, kStateRoom);
     snapshotter_ = std::make_unique<Snapshotter>(
         checkpoint::SnapshotRing::create(kSlots, slot_bytes), arguments_.rank,
@@ -305,6 +323,7 @@ class WorkerRun {
   ipc::ProgressPage page_;
   SystemClock clock_;
   spec::RunFile run_file_;
+  topology::RankBinder binder_;
   std::unique_ptr<parallel::Mesh> mesh_;
   std::optional<index::Index> index_;
   std::optional<checkpoint::Checkpoint> resume_;

@@ -33,6 +33,10 @@ Section parallel_section() {
            "numbers in less memory, at a third more work)"},
           {"transport", at<&O::transport>, ChoiceRule{{"auto", "shm", "gloo"}}, kFree,
            "how ranks reach each other: shared memory on one machine, TCP, or what fits"},
+          {"bind", at<&O::bind>, ChoiceRule{{"auto", "none"}}, kFree,
+           "auto: threads of a rank stay on cores of one NUMA node, those that load and communicate on cores "
+           "of "
+           "their own, where the machine has enough; each rank says at start what it has"},
           {"timeout_s", at<&O::timeout_s>, NumberRule{0.0, 86400.0, true, false}, kFree,
            "deadline of every collective, seconds"},
           {"rate_linear", at<&O::rate_linear>, NumberRule{1e3, 1e18}, kFree,

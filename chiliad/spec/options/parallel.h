@@ -17,6 +17,7 @@ struct ParallelOptions {
   std::string recompute =
       "none";  ///< none, or layers: activations inside a layer are made again for backward
   std::string transport = "auto";  ///< auto, shm (one machine) or gloo (TCP)
+  std::string bind = "auto";       ///< auto: ranks are bound to cores where that helps; none
   double timeout_s = 60.0;         ///< deadline of every collective
   /// Rates of one rank, as `chiliad probe` measures them; used to pack equal work, and nothing else.
   double rate_linear = 1e11;      ///< FLOP/s of products with weights

@@ -2,13 +2,16 @@
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
 
 #include <exception>
+#include <latch>
 #include <numeric>
 #include <thread>
 
 #include "chiliad/base/error.h"
 #include "chiliad/comm/meeting.h"
+#include "chiliad/comm/nccl/nccl_group.h"
 
 namespace chiliad::test {
 namespace {
@@ -83,7 +86,28 @@ void run_in_process(int ranks, const std::function<void(comm::Group&)>& body, Na
   run_meetings({"inproc", ranks}, meet, timeout);
 }
 
+/// Threads of one process, each with a GPU; they meet in memory.
+void run_on_gpus(const Backend& backend, const std::function<void(comm::Group&)>& body, Nanoseconds timeout,
+                 int present) {
+  const auto store = c10::make_intrusive<c10d::HashStore>();
+  store->setTimeout(std::chrono::duration_cast<std::chrono::milliseconds>(timeout));
+  comm::Membership membership{"all", std::vector<int>(static_cast<size_t>(backend.ranks)), 0};
+  std::iota(membership.members.begin(), membership.members.end(), 0);
+  run_on_threads(backend.ranks, [&](int rank) {
+    auto own = membership;
+    own.rank = rank;
+    const auto group = comm::make_nccl_group(store, own, {rank, 0, timeout});
+    if (rank < present) body(*group);
+    group->close();
+  });
+}
+
 }  // namespace
+
+c10::Device device_of(const Backend& backend, int rank) {
+  if (backend.name != "nccl") return c10::Device(c10::kCPU);
+  return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(rank));
+}
 
 void run_meetings(const Backend& backend, const std::function<void(comm::Meeting&)>& body,
                   Nanoseconds timeout) {
@@ -105,12 +129,21 @@ void run_ranks(const Backend& backend, const std::function<void(comm::Group&)>& 
     return;
   }
   if (backend.name == "inproc") return run_in_process(backend.ranks, body, timeout);
-  const Listener listener = listen_on_loopback();
   const int bodies = present < 0 ? backend.ranks : present;
+  if (backend.name == "nccl") return run_on_gpus(backend, body, timeout, bodies);
+  const Listener listener = listen_on_loopback();
   std::vector<std::unique_ptr<comm::Group>> groups(static_cast<size_t>(backend.ranks));
+  std::latch connected(
+      backend.ranks);  // a rank that leaves before its peers have connected is another failure
   const auto run = [&](int rank) {
     auto& group = groups[static_cast<size_t>(rank)];
-    group = meet_all(*comm::meet(options_of(backend, listener, rank, timeout)));
+    try {
+      group = meet_all(*comm::meet(options_of(backend, listener, rank, timeout)));
+    } catch (...) {
+      connected.count_down();
+      throw;
+    }
+    connected.arrive_and_wait();
     if (rank < bodies) body(*group);
     if (rank != 0) group->close();  // rank 0 serves the store: last
   };

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <functional>
 #include <string>
 #include <vector>
@@ -16,9 +18,13 @@ struct Backend {
   int ranks = 1;
 };
 
+/// Where the tensors of calls are: rank r of "nccl" has GPU r.
+[[nodiscard]] c10::Device device_of(const Backend& backend, int rank);
+
 /// Runs `body` once for every rank, each on its own thread with its own group of `backend` ("solo", "gloo",
-/// "shm" or "inproc"; a fresh loopback port). Rethrows the exception of the lowest rank that failed.
-/// `present` ranks take part in the body; the others connect, close their group at once and count as lost.
+/// "shm", "inproc" or "nccl", that one also with one rank; a fresh loopback port). Rethrows the exception of
+/// the lowest rank that failed. `present` ranks take part in the body; the others connect, close their group
+/// at once and count as lost.
 void run_ranks(const Backend& backend, const std::function<void(comm::Group&)>& body,
                Nanoseconds timeout = std::chrono::seconds(60), int present = -1);
 
