@@ -27,8 +27,8 @@ struct Run {
   int64_t count = 0;
 };
 
-/// How `length` rows of `batch` sequences are cut into chunks. A chunk has a run of every rank's rows. In chunk
-/// order a chunk's rows lie together, run after run. Equal on all ranks.
+/// How `length` rows of `batch` sequences are cut into chunks. A chunk has a run of every rank's rows. In
+/// chunk order a chunk's rows lie together, run after run. Equal on all ranks.
 class RowChunks {
  public:
   RowChunks(int64_t length, int64_t batch, int num_ranks)
@@ -108,7 +108,8 @@ class ChunkGather {
     for (size_t chunk = 0; chunk < chunks.size(); ++chunk) {
       const int64_t rows = chunks.num_rows(chunk);
       const int64_t own_rows = chunks.runs(chunk)[static_cast<size_t>(group.rank())].count;
-      works_.push_back(group.all_gather_parts(whole.narrow(0, begin, rows).view({-1}), chunks.counts(chunk, row),
+      works_.push_back(group.all_gather_parts(whole.narrow(0, begin, rows).view({-1}),
+                                              chunks.counts(chunk, row),
                                               own.narrow(0, own_begin, own_rows).view({-1})));
       begins_.push_back(begin);
       begin += rows;
@@ -204,19 +205,22 @@ struct GatherLinear : public torch::autograd::Function<GatherLinear> {
         at::mm_out(to, matrix(rows), weight.t());
       }
     }
-    context->save_for_backward({whole, weight});
     context->saved_data["has_bias"] = bias.defined();
     variable_list results = {from_chunk_order(out, chunks)};
     if (want_rows) results.push_back(from_chunk_order(whole, chunks));
+    // Further layers keep the rows as they are: one copy is enough.
+    context->saved_data["in_order"] = want_rows;
+    context->save_for_backward({want_rows ? results[1] : whole, weight});
     return results;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
-    const at::Tensor& whole = saved[0];
     const at::Tensor& weight = saved[1];
     comm::Group& group = group_of(context);
-    const RowChunks chunks(whole.size(0), whole.size(1), group.size());
+    const bool in_order = context->saved_data["in_order"].toBool();
+    const RowChunks chunks(saved[0].size(in_order ? 1 : 0), saved[0].size(in_order ? 0 : 1), group.size());
+    const at::Tensor whole = in_order ? to_chunk_order(saved[0], chunks) : saved[0];
     const at::Tensor upstream = to_chunk_order(gradients[0], chunks);
     const bool has_rows = gradients.size() > 1 && gradients[1].defined();
     const at::Tensor of_rows = has_rows ? to_chunk_order(gradients[1], chunks) : at::Tensor();
@@ -254,16 +258,16 @@ struct LinearScatter : public torch::autograd::Function<LinearScatter> {
       scatter.start(chunk, partial.view({rows, x.size(0), weight.size(0)}));
       begin += rows;
     }
-    context->save_for_backward({whole, weight});
+    context->save_for_backward({x, weight});
     return scatter.finish();
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
-    const at::Tensor& whole = saved[0];
     const at::Tensor& weight = saved[1];
     comm::Group& group = group_of(context);
-    const RowChunks chunks(whole.size(0), whole.size(1), group.size());
+    const RowChunks chunks(saved[0].size(1), saved[0].size(0), group.size());
+    const at::Tensor whole = to_chunk_order(saved[0], chunks);
     const at::Tensor own = gradients[0].transpose(0, 1).contiguous();
     const at::Tensor upstream = at::empty({whole.size(0), whole.size(1), weight.size(0)}, whole.options());
     const at::Tensor of_x = at::empty(whole.sizes(), whole.options());

@@ -218,7 +218,8 @@ void check_reduce_scatter(Group& group, const at::TensorOptions& floats, at::Sca
   const int64_t mine = counts[static_cast<size_t>(group.rank())];
   at::Tensor values = at::empty({sum(counts)}, at::kFloat);
   for (int64_t i = 0; i < sum(counts); ++i) values.mutable_data_ptr<float>()[i] = summand(group.rank(), i);
-  at::Tensor in = memory.defined() ? memory.narrow(0, 0, sum(counts)) : at::empty({sum(counts)}, floats.dtype(type));
+  at::Tensor in =
+      memory.defined() ? memory.narrow(0, 0, sum(counts)) : at::empty({sum(counts)}, floats.dtype(type));
   in.copy_(values);
   const float before = accumulate ? 0.125F : 777.0F;
   at::Tensor out = at::full({mine}, before, floats);

@@ -17,8 +17,8 @@ class GroupContract : public testing::TestWithParam<test::Backend> {
 /// Options of tensors for calls of `group`.
 [[nodiscard]] at::TensorOptions on(const Group& group, const test::Backend& backend, at::ScalarType type);
 
-/// Reduces uneven parts of `type` and checks the sums. memory: for the input of this rank, reduced_count(group)
-/// floats or more; undefined: anywhere.
+/// Reduces uneven parts of `type` and checks the sums. memory: for the input of this rank,
+/// reduced_count(group) floats or more; undefined: anywhere.
 void check_reduce_scatter(Group& group, const at::TensorOptions& floats, at::ScalarType type, bool accumulate,
                           const at::Tensor& memory = {});
 [[nodiscard]] int64_t reduced_count(const Group& group);

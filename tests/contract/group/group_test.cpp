@@ -159,7 +159,8 @@ TEST(GlooGroupTest, LostPeerIsNamedWithTheCall) {
     run_ranks({"gloo", 2}, call_once, kTimeout, 1);
     FAIL() << "no exception";
   } catch (const PeerLost& error) {
-    EXPECT_NE(std::string(error.what()).find("rank 0: all-gather of group all with rank 1 failed"), std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("rank 0: all-gather of group all with rank 1 failed"),
+              std::string::npos)
         << error.what();
   }
 }
