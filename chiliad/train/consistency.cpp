@@ -117,7 +117,7 @@ spec::RunFile shared_part(const spec::RunFile& run) {
   const spec::RunFile defaults;
   spec::RunFile shared = run;
   shared.run.dir = defaults.run.dir;
-  shared.data.index = defaults.data.index;
+  shared.data.index = "any";  // must be something
   shared.data.tokenizer = defaults.data.tokenizer;
   shared.data.loader_threads = defaults.data.loader_threads;
   shared.data.cache_bytes = defaults.data.cache_bytes;

@@ -56,7 +56,7 @@ JobMachine::Actions JobMachine::on_error(int rank, WorkerError error, const std:
   }
   if (secondary || error.kind == ErrorKind::kInternal) {
     Stall stall = secondary ? explain_stall(positions, error.ranks) : compare_programs(positions);
-    if (!stall.odd.empty()) failure.text = fmt::format("{}. {}", stall.text, failure.text);
+    if (!stall.text.empty()) failure.text = fmt::format("{}. {}", stall.text, failure.text);
     if (!stall.odd.empty()) failure.suspects = std::move(stall.odd);
   }
   state.error = std::move(error);
