@@ -199,6 +199,8 @@ void check_identity(comm::Group& world, const Identity& mine) {
 // --- steps ----------------------------------------------------------------------------------------------
 
 void check_claims(int64_t step, std::span<const StepClaim> claims) {
+  const bool alike = std::all_of(claims.begin(), claims.end(), [&](const auto& c) { return c == claims[0]; });
+  if (alike) return;  // in nearly every step
   const auto ranks = all_ranks(claims.size());
   const auto refuse = [&](const char* what, auto text_of) {
     std::vector<std::string> values;

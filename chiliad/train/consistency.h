@@ -45,6 +45,7 @@ struct StepClaim {
   int64_t step = 0;
   Digest items;  ///< of the step, as its plan has it
   uint64_t program = 0;
+  bool operator==(const StepClaim&) const = default;
 };
 /// Throws RankMismatch (InternalError) that names the rank and what differs. claims: [rank].
 void check_claims(int64_t step, std::span<const StepClaim> claims);

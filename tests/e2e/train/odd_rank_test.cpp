@@ -133,6 +133,15 @@ TEST_F(OddRankTest, AStoppedRankIsAHangWhereCollectivesWaitLonger) {
   EXPECT_TRUE(no_process_is_left("hang"));
 }
 
+TEST_F(OddRankTest, AStoppedRankIsNamedOverTcpToo) {
+  auto settings = layout(2, 1);
+  settings.insert(settings.end(), {"--set", "parallel.transport=gloo"});
+  const auto result = job_->train("tcp", 2, {{"CHILIAD_STOP_AT", "1:3:await_reduce"}}, settings);
+  EXPECT_EQ(result.exit_code, 4) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("rank 1 is stopped by a signal: rank 1 is at step 3, await reduce"));
+  EXPECT_TRUE(no_process_is_left("tcp"));
+}
+
 TEST_F(OddRankTest, ARankThatIsBusyElsewhereIsBehind) {
   const auto worker = worker_with("slow", 2, "export CHILIAD_DELAY_ROW=backward CHILIAD_DELAY_MS=60000");
   const auto result = job_->train("slow", 4, worker, layout(2, 1));

@@ -77,6 +77,19 @@ INSTANTIATE_TEST_SUITE_P(
              "rank 1 has"}),
     [](const auto& given) { return given.param.name; });
 
+class UncheckedMutantTest : public ConsistencyMutantTest {};
+
+// Why it is looked for before the update: after it, all replicas have the damage, or none.
+TEST_P(UncheckedMutantTest, IsNotNamedByChance) {
+  file_.observe.check_every = 0;
+  EXPECT_NO_THROW(static_cast<void>(run_mesh(file_, index(), GetParam().shape, 4)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Bugs, UncheckedMutantTest,
+                         testing::Values(Case{"bitOfAReplica", "flipped_bit", {3, 1, 1}, ""},
+                                         Case{"bitThatARankOwns", "flipped_owned_bit", {3, 1, 1}, ""}),
+                         [](const auto& given) { return given.param.name; });
+
 TEST(FlippedBitTest, NothingIsSavedFromThatState) {
   const TrainJob job(8);
   const Program::Environment bug{{"CHILIAD_PLANTED_BUG", "flipped_owned_bit"}};
