@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -15,7 +17,7 @@ namespace {
 constexpr size_t kPageBytes = 4096;
 
 static_assert(std::atomic<int64_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);
-static_assert(sizeof(ProgressFields) == 32);
+static_assert(std::atomic<uint64_t>::is_always_lock_free && sizeof(ProgressFields) == 80);
 
 }  // namespace
 
@@ -46,12 +48,27 @@ ProgressPage ProgressPage::map(UniqueFd fd) {
   return ProgressPage(std::move(memory));
 }
 
-void ProgressPage::set(int64_t step, Phase phase, int32_t slot, int32_t instruction) {
-  fields_->step.store(step, std::memory_order_relaxed);
-  fields_->phase.store(static_cast<uint32_t>(phase), std::memory_order_relaxed);
-  fields_->slot.store(slot, std::memory_order_relaxed);
-  fields_->instruction.store(instruction, std::memory_order_relaxed);
-  fields_->changed_ns.store(SystemClock().now().count(), std::memory_order_relaxed);
+void ProgressPage::set(const Progress& progress) {
+  constexpr auto kOrder = std::memory_order_relaxed;
+  std::array<uint64_t, 4> name{};
+  std::memcpy(name.data(), progress.operation.data(), std::min(progress.operation.size(), sizeof(name)));
+  fields_->step.store(progress.step, kOrder);
+  fields_->phase.store(static_cast<uint32_t>(progress.phase), kOrder);
+  fields_->slot.store(progress.slot, kOrder);
+  fields_->instruction.store(progress.instruction, kOrder);
+  fields_->program.store(progress.program, kOrder);
+  fields_->layer.store(progress.layer, kOrder);
+  for (size_t i = 0; i < name.size(); ++i) fields_->operation[i].store(name[i], kOrder);
+  fields_->changed_ns.store(SystemClock().now().count(), kOrder);
+}
+
+std::string ProgressPage::operation() const {
+  std::array<uint64_t, 4> words{};
+  for (size_t i = 0; i < words.size(); ++i) {
+    words[i] = fields_->operation[i].load(std::memory_order_relaxed);
+  }
+  const auto* text = reinterpret_cast<const char*>(words.data());
+  return {text, ::strnlen(text, sizeof(words))};
 }
 
 }  // namespace chiliad::ipc

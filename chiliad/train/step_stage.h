@@ -41,6 +41,7 @@ struct StepSettings {
   double flops = 0.0;  ///< of the model, this rank
   Digest program;      ///< of what this rank runs; compared with the other ranks'
   bool stop_requested = false;
+  bool check_parameters = false;  ///< compare those that several ranks have, before they change
 };
 
 /// The instructions of a step, carried out on the layers of one rank.
@@ -92,7 +93,7 @@ class StepStage final : public schedule::Stage {
   [[nodiscard]] bool counts() const { return mesh_.place().tp == 0; }
   [[nodiscard]] double sum_of_squares() const;
   [[nodiscard]] double divisor() const;
-  void compare_digests(std::span<const double> all, size_t stride) const;
+  void compare_claims(std::span<const double> all) const;
 
   const spec::RunFile& run_;
   std::vector<std::unique_ptr<layers::Layer>>& layers_;

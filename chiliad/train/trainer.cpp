@@ -8,12 +8,14 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/log.h"
+#include "chiliad/base/planted.h"
 #include "chiliad/device/tensor.h"
 #include "chiliad/image/color.h"
 #include "chiliad/model/build_model.h"
 #include "chiliad/optim/learning_rate.h"
 #include "chiliad/stepplan/work_model.h"
 #include "chiliad/text/byte_tokenizer.h"
+#include "chiliad/train/consistency.h"
 #include "chiliad/train/initial_weights.h"
 #include "chiliad/train/injected_delay.h"
 
@@ -79,6 +81,7 @@ Trainer::Trainer(TrainerSetup setup)
                                            stepplan::column_counts(*setup_.index, tokenizer), tokenizer);
   build_model();
   if (setup_.resume != nullptr) load_checkpoint();
+  check_parameters();
   stage_ = std::make_unique<StepStage>(run, layers_, shards_, *setup_.mesh);
   start_loader();
 }
@@ -187,6 +190,8 @@ const Trainer::ProvenProgram& Trainer::program_for(int32_t num_slots) {
   }
   auto program = schedule::make_program(options);
   schedule::check(program, options);
+  // Communicates as the others' do.
+  if (planted_bug("other_program") && setup_.mesh->rank() == 1) ++program.num_layers;
   const Digest digest = program.digest();
   return programs_.emplace(num_slots, ProvenProgram{std::move(program), digest}).first->second;
 }
@@ -210,7 +215,12 @@ StepReport Trainer::run_step(bool stop_requested, const StepWatcher& watcher) {
   report.lr = optim::learning_rate(run.optimizer, loaded.step, run.run.steps);
 
   const auto& proven = program_for(static_cast<int32_t>(loaded.slots.size()));
-  stage_->begin(std::move(loaded), {report.lr, num_updates_ + 1, flops, proven.digest, stop_requested});
+  program_ = proven.digest.low;
+  const int64_t every = run.observe.check_every;
+  const bool check = every > 0 && (report.step + 1) % every == 0;
+  maybe_flip_a_bit(shards_, *setup_.mesh, report.step);
+  stage_->begin(std::move(loaded),
+                {report.lr, num_updates_ + 1, flops, proven.digest, stop_requested, check});
   StepClock step_clock(account_, report.step, watcher);
   schedule::execute(proven.program, *stage_, step_clock);
 
@@ -234,6 +244,14 @@ StepReport Trainer::run_step(bool stop_requested, const StepWatcher& watcher) {
   }
   check_bad_fraction();
   return report;
+}
+
+void Trainer::check_parameters() {
+  train::check_parameters(shards_, *setup_.mesh, next_step_);
+}
+
+uint64_t Trainer::parameters_digest() {
+  return train::parameters_digest(shards_, *setup_.mesh);
 }
 
 std::vector<stepplan::Amendment> Trainer::agree_on_verdicts(const loader::RankStep& step) {

@@ -76,6 +76,13 @@ class Trainer {
   /// See StepStage::set_before_update.
   void set_before_update(std::function<void()> wait) { stage_->set_before_update(std::move(wait)); }
 
+  /// Compares parameters that several ranks have; see consistency.h.
+  void check_parameters();
+  /// Of all ranks' parameters, the same in every layout. Every rank asks at the same place.
+  [[nodiscard]] uint64_t parameters_digest();
+  /// Part of the digest of the program of the step under way, or of the last one; alike on all ranks.
+  [[nodiscard]] uint64_t program() const { return program_; }
+
   [[nodiscard]] observe::TimeAccount& account() { return account_; }
   [[nodiscard]] const stepplan::Plan& plan() const { return *plan_; }
   [[nodiscard]] loader::LoaderStats loader_stats() const { return loader_->stats(); }
@@ -110,6 +117,7 @@ class Trainer {
   std::vector<std::unique_ptr<parallel::ShardedLayer>> shards_;
   std::unique_ptr<StepStage> stage_;
   std::map<int32_t, ProvenProgram> programs_;  // by number of slots
+  uint64_t program_ = 0;
   int64_t next_step_ = 0;
   int64_t num_updates_ = 0;
   int64_t items_seen_ = 0;

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "chiliad/base/error.h"
@@ -22,6 +24,7 @@
 #include "chiliad/observe/cpu_time.h"
 #include "chiliad/observe/metrics.h"
 #include "chiliad/topology/rank_binder.h"
+#include "chiliad/train/consistency.h"
 #include "chiliad/train/injected_delay.h"
 #include "chiliad/train/mesh_bytes.h"
 #include "chiliad/train/parent_link.h"
@@ -35,6 +38,7 @@ using Json = nlohmann::json;
 
 constexpr int kSlots = 2;
 constexpr int64_t kStateRoom = 4 << 20;
+constexpr int64_t kStartBytes = 256 << 10;
 constexpr int64_t kMaxJournalBytes = 256 << 20;
 
 ipc::Phase phase_of(schedule::Op op) {
@@ -54,19 +58,30 @@ ipc::Phase phase_of(schedule::Op op) {
 }
 
 #ifdef CHILIAD_FAULTS
-/// CHILIAD_KILL_AT=rank:step:phase kills this process there; for the kill tests.
-void maybe_kill(int rank, int64_t step, ipc::Phase phase) {
-  static const char* const wanted = std::getenv("CHILIAD_KILL_AT");
-  if (wanted == nullptr) return;
-  if (fmt::format("{}:{}:{}", rank, step, ipc::phase_name(phase)) == wanted) std::raise(SIGKILL);
+/// CHILIAD_KILL_AT=rank:step:place kills this process there, CHILIAD_STOP_AT stops it; for the tests of lost
+/// ranks. A place is a phase or the name of an instruction.
+void maybe_signal(int rank, int64_t step, std::string_view place) {
+  static const char* const kill = std::getenv("CHILIAD_KILL_AT");
+  static const char* const stop = std::getenv("CHILIAD_STOP_AT");
+  if (kill == nullptr && stop == nullptr) return;
+  const auto here = fmt::format("{}:{}:{}", rank, step, place);
+  if (kill != nullptr && here == kill) std::raise(SIGKILL);
+  if (stop != nullptr && here == stop) std::raise(SIGSTOP);
 }
 #else
-void maybe_kill(int, int64_t, ipc::Phase) {}
+void maybe_signal(int, int64_t, std::string_view) {}
 #endif
 
 stepplan::Journal read_journal(const std::string& path) {
   if (path.empty() || !io::stat_file(path).has_value()) return {};
   return stepplan::Journal::from_jsonl(io::read_text(path, kMaxJournalBytes));
+}
+
+/// The ranks that an error is about.
+std::vector<int> ranks_of(const std::exception& error) {
+  if (const auto* odd = dynamic_cast<const RankMismatch*>(&error)) return odd->ranks();
+  const auto* lost = dynamic_cast<const PeerLost*>(&error);
+  return lost == nullptr || lost->rank() < 0 ? std::vector<int>{} : std::vector<int>{lost->rank()};
 }
 
 /// Sums steps into one line of metrics.
@@ -136,7 +151,7 @@ class WorkerRun {
       : arguments_(arguments), link_(link), page_(ipc::ProgressPage::map(UniqueFd(arguments.progress))) {}
 
   void run() {
-    page_.set(0, ipc::Phase::kStart, -1, -1);
+    page_.set({});
     run_file_ = spec::read_run_file(arguments_.run_file, {});
     bind();
     device::set_compute_threads(static_cast<int>(run_file_.parallel.threads));
@@ -179,7 +194,13 @@ class WorkerRun {
     shape.tp = static_cast<int>(layout.tp);
     shape.dp_replicate = arguments_.world / (shape.dp_shard * shape.tp);
     const auto meeting = comm::meet(options);
+    // In a group of its own: with other settings the groups of the mesh would not come about.
+    std::vector<int> all(static_cast<size_t>(arguments_.world));
+    std::iota(all.begin(), all.end(), 0);
+    const auto world = meeting->make_group({"start", std::move(all), kStartBytes});
+    check_identity(*world, own_identity(run_file_, arguments_.resume));
     mesh_ = std::make_unique<parallel::Mesh>(*meeting, shape, mesh_bytes(run_file_, shape));
+    world->close();
     mark_startup();
   }
 
@@ -206,6 +227,9 @@ class WorkerRun {
     setup.binder = &binder_;
     trainer_ = std::make_unique<Trainer>(std::move(setup));
     resume_.reset();
+    const uint64_t digest = trainer_->parameters_digest();
+    if (arguments_.rank == 0)
+      log_info("parameters at step {}: digest {:016x}", trainer_->next_step(), digest);
     const auto boxes = trainer_->owned_boxes();
     const auto starting = binder_.loading();
     const int64_t slot_bytes = checkpoint::SnapshotRing::slot_bytes_for(boxes, kStateRoom);
@@ -229,12 +253,14 @@ class WorkerRun {
     static_cast<void>(trainer_->account().close_step());  // what came before the first step is start-up
     metrics_.start(*mesh_);
     while (!trainer_->finished() && !stopped) {
-      page_.set(trainer_->next_step(), ipc::Phase::kDataWait, -1, -1);
-      maybe_kill(arguments_.rank, trainer_->next_step(), ipc::Phase::kDataWait);
+      page_.set({.step = trainer_->next_step(), .phase = ipc::Phase::kDataWait});
+      maybe_signal(arguments_.rank, trainer_->next_step(), "data_wait");
       StepReport report =
           trainer_->run_step(link_.stop_requested(), [this](int64_t step, int32_t index, const auto& i) {
-            page_.set(step, phase_of(i.op), i.slot, index);
-            maybe_kill(arguments_.rank, step, phase_of(i.op));
+            page_.set(
+                {step, phase_of(i.op), i.slot, index, i.layer, trainer_->program(), schedule::op_name(i.op)});
+            maybe_signal(arguments_.rank, step, ipc::phase_name(phase_of(i.op)));
+            maybe_signal(arguments_.rank, step, schedule::op_name(i.op));
           });
       stopped = report.agreement.stop;
       send_ledger(report);
@@ -248,7 +274,7 @@ class WorkerRun {
     if (last_snapshot < trainer_->next_step()) snapshot();
     snapshotter_->wait_copied();
     flush_metrics();
-    page_.set(trainer_->next_step(), ipc::Phase::kFinished, -1, -1);
+    page_.set({.step = trainer_->next_step(), .phase = ipc::Phase::kFinished});
     link_.send(ipc::FrameType::kFinished,
                Json{{"step", trainer_->next_step()},
                     {"reason", stopped && !trainer_->finished() ? "stopped" : "done"}}
@@ -262,9 +288,10 @@ class WorkerRun {
 
   void snapshot() {
     const observe::TimeAccount::Scope scope(trainer_->account(), observe::Row::kCheckpoint);
-    page_.set(trainer_->next_step(), ipc::Phase::kCheckpoint, -1, -1);
+    page_.set({.step = trainer_->next_step(), .phase = ipc::Phase::kCheckpoint});
+    trainer_->check_parameters();
     injected_delay(observe::Row::kCheckpoint);
-    maybe_kill(arguments_.rank, trainer_->next_step(), ipc::Phase::kCheckpoint);
+    maybe_signal(arguments_.rank, trainer_->next_step(), "checkpoint");
     const auto deadline = std::chrono::duration<double>(run_file_.checkpoint.timeout_s);
     // A slot is awaited by all ranks alike: a rank that skipped alone would leave a checkpoint without its
     // part.
@@ -354,7 +381,8 @@ int run_worker(const WorkerArguments& arguments) {
     link.send(ipc::FrameType::kError, Json{{"kind", kind_name(kind_of(error))},
                                            {"place", place},
                                            {"message", message},
-                                           {"step", run->step()}}
+                                           {"step", run->step()},
+                                           {"ranks", ranks_of(error)}}
                                           .dump());
     std::fflush(nullptr);
     ::_exit(exit_code(error));  // peers may hold collectives open; nothing here is left to save

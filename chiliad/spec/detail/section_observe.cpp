@@ -18,6 +18,8 @@ Section observe_section() {
                "steps between lines of metrics.jsonl and of the terminal"},
               {"data_wait_alarm_s", at<&O::data_wait_alarm_s>, NumberRule{0.0, 86400.0, true, false}, kFree,
                "a step that waits longer for its data is warned about, seconds"},
+              {"check_every", at<&O::check_every>, WholeRule{0, 1'000'000'000}, kFree,
+               "steps between comparisons of parameters that ranks share; 0: at start and checkpoints only"},
               {"ledger", at<&O::ledger>, BoolRule{}, kFree,
                "write the digest of every step's items to ledger.jsonl"},
           }};

@@ -9,6 +9,7 @@ namespace chiliad::spec {
 struct ObserveOptions {
   int64_t log_every = 10;          ///< steps between lines of metrics.jsonl and the terminal
   double data_wait_alarm_s = 1.0;  ///< a step that waits longer for data is warned about
+  int64_t check_every = 1000;      ///< steps between comparisons of parameters that ranks have alike; 0: none
   bool ledger = false;             ///< write the digest of every step's items to ledger.jsonl
 };
 

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/error_kinds.h"
@@ -48,7 +49,8 @@ WorkerError read_error_frame(const std::string& body) {
     const auto place = object.value("place", "");
     const auto message = object.at("message").get<std::string>();
     return WorkerError{kind_from_name(object.value("kind", "internal")),
-                       place.empty() ? message : place + ": " + message, object.value("step", int64_t{0})};
+                       place.empty() ? message : place + ": " + message, object.value("step", int64_t{0}),
+                       object.value("ranks", std::vector<int>{})};
   });
 }
 

@@ -23,8 +23,8 @@ struct FinishedFrame {
 };
 [[nodiscard]] FinishedFrame read_finished_frame(const std::string& body);
 
-/// {"kind", "place", "message", "step"}; kinds: invalid_input, unavailable, corrupt_data, peer_lost,
-/// internal.
+/// {"kind", "place", "message", "step", "ranks"}; kinds: invalid_input, unavailable, corrupt_data, peer_lost,
+/// internal. "ranks", those that the error is about, may be missing.
 [[nodiscard]] WorkerError read_error_frame(const std::string& body);
 
 struct LogFrame {

@@ -15,6 +15,7 @@ std::filesystem::path write_incident(const std::filesystem::path& folder, const 
   nlohmann::ordered_json page{{"version", 1},
                               {"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(wall))},
                               {"rank", incident.outcome.rank},
+                              {"suspects", incident.outcome.suspects},
                               {"message", incident.outcome.message},
                               {"exit_code", incident.outcome.exit_code},
                               {"last_committed_step", incident.last_committed},
@@ -29,6 +30,10 @@ std::filesystem::path write_incident(const std::filesystem::path& folder, const 
          {"phase", at.phase},
          {"slot", at.slot},
          {"instruction", at.instruction},
+         {"operation", at.operation},
+         {"layer", at.layer},
+         {"program", at.program == 0 ? std::string() : fmt::format("{:016x}", at.program)},
+         {"stopped", at.stopped},
          {"unchanged_s", at.changed == Nanoseconds(0) ? -1.0 : to_seconds(now - at.changed)}});
   }
   io::make_folders(folder);

@@ -163,7 +163,7 @@ void JobLoop::on_frame(int rank, ipc::Frame frame) {
       return machine_.on_finished(rank, finished.step, finished.reason);
     }
     case ipc::FrameType::kError:
-      return carry_out(machine_.on_error(rank, read_error_frame(frame.body), now));
+      return carry_out(machine_.on_error(rank, read_error_frame(frame.body), last_positions(), now));
     case ipc::FrameType::kLog: {
       const auto entry = read_log_frame(frame.body);
       return say(entry.level, "[rank {}] {}", rank, entry.line);

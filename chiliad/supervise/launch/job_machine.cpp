@@ -43,11 +43,22 @@ void JobMachine::on_finished(int rank, int64_t step, const std::string& reason) 
   state.reason = reason;
 }
 
-JobMachine::Actions JobMachine::on_error(int rank, WorkerError error, Nanoseconds now) {
+JobMachine::Actions JobMachine::on_error(int rank, WorkerError error, const std::vector<Position>& positions,
+                                         Nanoseconds now) {
   auto& state = ranks_[static_cast<size_t>(rank)];
   const bool secondary = error.kind == ErrorKind::kPeerLost;
   Failure failure{rank, exit_code(error.kind), secondary,
                   fmt::format("rank {} failed at step {}: {}", rank, error.step, error.message)};
+  if (!secondary && !error.ranks.empty()) {
+    // All ranks found the same: which of them said so first is of no interest.
+    failure.text = error.message;
+    failure.suspects = error.ranks;
+  }
+  if (secondary || error.kind == ErrorKind::kInternal) {
+    Stall stall = secondary ? explain_stall(positions, error.ranks) : compare_programs(positions);
+    if (!stall.text.empty()) failure.text = fmt::format("{}. {}", stall.text, failure.text);
+    if (!stall.odd.empty()) failure.suspects = std::move(stall.odd);
+  }
   state.error = std::move(error);
   return fail(std::move(failure), now);
 }
@@ -149,22 +160,15 @@ JobMachine::Actions JobMachine::check_hang(const std::vector<Position>& position
     if (now - changed >= options_.hang_timeout) stuck.push_back(rank);
   }
   if (stuck.empty()) return {};
-  // Those behind keep the others waiting in their collectives.
-  const auto key = [&](int rank) {
-    const auto& at = positions[static_cast<size_t>(rank)];
-    return std::pair(at.step, at.instruction);
-  };
-  const int behind =
-      *std::min_element(stuck.begin(), stuck.end(), [&](int a, int b) { return key(a) < key(b); });
-  std::string text = fmt::format("no progress for {}:", format_seconds(to_seconds(options_.hang_timeout)));
-  for (const int rank : stuck) {
-    const auto& at = positions[static_cast<size_t>(rank)];
-    text += fmt::format("{} rank {} stuck at step {} in phase {}, slot {}, instruction {}",
-                        rank == stuck.front() ? "" : ";", rank, at.step, at.phase, at.slot, at.instruction);
-  }
-  if (stuck.size() > 1) text += fmt::format(". Look at rank {} first: it is behind", behind);
-  auto actions = fail({behind, kPeerLostCode, false, text}, now);
-  actions.push_back({.kind = Action::Kind::kTerminate, .rank = behind, .snapshot = {}, .text = {}});
+  Stall stall = explain_stall(positions);
+  // Where nobody is behind, those that have stood still for longest.
+  const int first = stall.odd.empty() ? stuck.front() : stall.odd.front();
+  Failure failure{
+      first, kPeerLostCode, false,
+      fmt::format("no progress for {}: {}", format_seconds(to_seconds(options_.hang_timeout)), stall.text),
+      std::move(stall.odd)};
+  auto actions = fail(std::move(failure), now);
+  actions.push_back({.kind = Action::Kind::kTerminate, .rank = first, .snapshot = {}, .text = {}});
   return actions;
 }
 
@@ -195,7 +199,9 @@ JobMachine::Outcome JobMachine::outcome() const {
     outcome.exit_code = cause.code;
     outcome.message = cause.text;
     outcome.reason = "failed";
-    outcome.rank = cause.rank;
+    outcome.suspects = cause.suspects;
+    outcome.rank = cause.suspects.empty() ? cause.rank : cause.suspects.front();
+    if (outcome.suspects.empty() && cause.rank >= 0) outcome.suspects = {cause.rank};
     return outcome;
   }
   if (num_signals_ >= 2) {

@@ -8,17 +8,9 @@
 
 #include "chiliad/base/clock.h"
 #include "chiliad/base/error.h"
+#include "chiliad/supervise/launch/stall.h"
 
 namespace chiliad::supervise {
-
-/// Where a worker was when it was last seen, from its progress page.
-struct Position {
-  int64_t step = 0;
-  std::string phase = "start";
-  int slot = 0;
-  int instruction = 0;
-  Nanoseconds changed{0};  ///< steady clock; 0: never
-};
 
 /// How a worker ended.
 struct WorkerExit {
@@ -32,6 +24,7 @@ struct WorkerError {
   ErrorKind kind = ErrorKind::kInternal;
   std::string message;  ///< "place: what"
   int64_t step = 0;
+  std::vector<int> ranks;  ///< that the error is about: waited for in vain, or other than the rest
 };
 
 /// A snapshot that every rank holds: which slot of each rank's ring.
@@ -71,7 +64,8 @@ class JobMachine {
   using Actions = std::vector<Action>;
   Actions on_snapshot(int rank, int64_t step, int slot, Nanoseconds now);
   void on_finished(int rank, int64_t step, const std::string& reason);
-  Actions on_error(int rank, WorkerError error, Nanoseconds now);
+  /// A lost peer is explained by where all ranks are.
+  Actions on_error(int rank, WorkerError error, const std::vector<Position>& positions, Nanoseconds now);
   Actions on_exit(int rank, WorkerExit exit, const Position& last, Nanoseconds now);
   /// The channel of a live worker is broken: it closed it or sent what is no frame.
   Actions on_channel_lost(int rank, const std::string& why, const Position& last, Nanoseconds now);
@@ -93,10 +87,11 @@ class JobMachine {
 
   struct Outcome {
     int exit_code = 0;
-    int64_t step = 0;     ///< reached
-    std::string message;  ///< of the failure or of the end
-    std::string reason;   ///< done, stopped, killed, failed
-    int rank = -1;        ///< who failed first, or -1
+    int64_t step = 0;           ///< reached
+    std::string message;        ///< of the failure or of the end
+    std::string reason;         ///< done, stopped, killed, failed
+    int rank = -1;              ///< who failed first, or whom it waited for, or -1
+    std::vector<int> suspects;  ///< ranks to look at first
   };
   /// Once all workers are gone.
   [[nodiscard]] Outcome outcome() const;
@@ -115,6 +110,7 @@ class JobMachine {
     int code;
     bool secondary;  // a lost peer: most likely the consequence of another failure
     std::string text;
+    std::vector<int> suspects = {};  // empty: the rank itself
   };
   struct Pending {
     std::map<int, int> slots;  // rank -> slot

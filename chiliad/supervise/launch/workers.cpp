@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -64,6 +65,13 @@ ipc::SpawnOptions spawn_options(const WorkerOptions& options, int rank, const Re
   return spawn;
 }
 
+/// Whether a child's process is stopped. Takes nothing from who waits for its end.
+bool is_stopped(pid_t pid) {
+  siginfo_t info{};
+  if (::waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOHANG | WNOWAIT) != 0) return false;
+  return info.si_pid == pid && info.si_code == CLD_STOPPED;
+}
+
 }  // namespace
 
 std::string worker_program() {
@@ -90,6 +98,10 @@ Position Worker::position() const {
   position.slot = fields.slot.load(std::memory_order_relaxed);
   position.instruction = fields.instruction.load(std::memory_order_relaxed);
   position.changed = Nanoseconds(fields.changed_ns.load(std::memory_order_relaxed));
+  position.operation = page.operation();
+  position.layer = fields.layer.load(std::memory_order_relaxed);
+  position.program = fields.program.load(std::memory_order_relaxed);
+  position.stopped = is_stopped(process.pid());
   return position;
 }
 

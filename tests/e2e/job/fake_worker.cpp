@@ -66,7 +66,7 @@ class FakeWorker {
     int64_t step = 0;
     if (arguments_.contains("--resume")) step = resumed_step();
     while (step < file_.run.steps && !stopped_) {
-      page_.set(step, ipc::Phase::kForward, 0, 0);
+      page_.set({.step = step, .phase = ipc::Phase::kForward, .slot = 0, .instruction = 0});
       act_at(step);
       ++step;
       std::fill(values_.begin(), values_.end(), static_cast<float>(step));

@@ -109,7 +109,7 @@ TEST_F(JobTest, AHangEndsTheJobWithTheStuckRanks) {
   options_.file.supervise.hang_timeout_s = 1.0;
   const auto report = run("hang:0:3");
   EXPECT_EQ(report.exit_code, 4);
-  EXPECT_THAT(report.message, HasSubstr("stuck at step 3 in phase forward"));
+  EXPECT_THAT(report.message, HasSubstr("nobody is behind: ranks 0, 1 are at step 3, forward"));
 }
 
 TEST_F(JobTest, SealsASnapshotThatADeadWorkerDidNotReport) {

@@ -43,12 +43,28 @@ TEST(SharedMemoryTest, TooMuchIsUnavailable) {
 TEST(ProgressPageTest, IsReadThroughAnotherMapping) {
   ProgressPage worker = ProgressPage::create();
   const ProgressPage parent = ProgressPage::map(UniqueFd(::dup(worker.fd())));
-  worker.set(12, Phase::kBackward, 3, 77);
+  worker.set({12, Phase::kBackward, 3, 77, 5, 0xab12, "await_reduce"});
   EXPECT_EQ(parent.fields().step.load(), 12);
   EXPECT_EQ(parent.fields().phase.load(), static_cast<uint32_t>(Phase::kBackward));
   EXPECT_EQ(parent.fields().slot.load(), 3);
   EXPECT_EQ(parent.fields().instruction.load(), 77);
+  EXPECT_EQ(parent.fields().layer.load(), 5);
+  EXPECT_EQ(parent.fields().program.load(), 0xab12U);
+  EXPECT_EQ(parent.operation(), "await_reduce");
   EXPECT_GT(parent.fields().changed_ns.load(), 0);
+}
+
+TEST(ProgressPageTest, KeepsThirtyTwoBytesOfAnOperation) {
+  ProgressPage page = ProgressPage::create();
+  page.set({.operation = "an_operation_with_a_name_that_is_too_long"});
+  EXPECT_EQ(page.operation(), "an_operation_with_a_name_that_is");
+}
+
+TEST(ProgressPageTest, AShorterNameLeavesNothingOfTheOneBefore) {
+  ProgressPage page = ProgressPage::create();
+  page.set({.operation = "await_reduce_replicas"});
+  page.set({.operation = "loss"});
+  EXPECT_EQ(page.operation(), "loss");
 }
 
 TEST(ProgressPageTest, RefusesMemoryThatIsTooSmall) {

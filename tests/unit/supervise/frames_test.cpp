@@ -12,6 +12,10 @@ TEST(FramesTest, ReadsAnErrorWithItsKind) {
   EXPECT_EQ(error.step, 4);
 }
 
+TEST(FramesTest, AnErrorMayBeAboutOtherRanks) {
+  EXPECT_EQ(read_error_frame(R"({"kind":"peer_lost","message":"x","ranks":[2]})").ranks, std::vector{2});
+}
+
 TEST(FramesTest, AnUnknownKindIsOurBug) {
   EXPECT_EQ(read_error_frame(R"({"kind":"odd","message":"x"})").kind, ErrorKind::kInternal);
 }

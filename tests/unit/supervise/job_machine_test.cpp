@@ -19,7 +19,12 @@ MachineOptions two_ranks() {
 }
 
 Position at(int64_t step, const std::string& phase, int instruction, Nanoseconds changed) {
-  return {step, phase, 0, instruction, changed};
+  Position position;
+  position.step = step;
+  position.phase = phase;
+  position.instruction = instruction;
+  position.changed = changed;
+  return position;
 }
 
 const WorkerExit kKilled{0, 9, "signal 9 (Killed)"};
@@ -74,17 +79,47 @@ TEST(JobMachineTest, KillsTheOthersAfterTheGrace) {
 
 TEST(JobMachineTest, ALostPeerIsNotTheCause) {
   JobMachine machine(two_ranks(), kStart);
-  (void)machine.on_error(0, {ErrorKind::kPeerLost, "all-reduce: peer gone", 37}, kStart);
+  (void)machine.on_error(0, {ErrorKind::kPeerLost, "all-reduce: peer gone", 37, {}}, {}, kStart);
   (void)machine.on_exit(1, kKilled, at(37, "backward", 5, kStart), kStart);
   EXPECT_THAT(machine.outcome().message, HasSubstr("rank 1 died"));
 }
 
 TEST(JobMachineTest, AWorkersOwnErrorGivesTheExitCode) {
   JobMachine machine(two_ranks(), kStart);
-  (void)machine.on_error(0, {ErrorKind::kCorruptData, "shard 3: checksum differs", 12}, kStart);
+  (void)machine.on_error(0, {ErrorKind::kCorruptData, "shard 3: checksum differs", 12, {}}, {}, kStart);
   (void)machine.on_exit(0, {3, 0, "exit code 3"}, at(12, "data_wait", 0, kStart), kStart);
   EXPECT_EQ(machine.outcome().exit_code, 3);
   EXPECT_EQ(machine.outcome().message, "rank 0 failed at step 12: shard 3: checksum differs");
+}
+
+TEST(JobMachineTest, ALostPeerIsExplainedByWhereAllRanksAre) {
+  JobMachine machine(two_ranks(), kStart);
+  const std::vector<Position> positions{at(37, "communication", 12, kStart), at(37, "backward", 5, kStart)};
+  (void)machine.on_error(0, {ErrorKind::kPeerLost, "rank 1 did not post", 37, {1}}, positions, kStart);
+  const auto outcome = machine.outcome();
+  EXPECT_THAT(outcome.message, HasSubstr("rank 1 is behind: rank 1 is at step 37, backward"));
+  EXPECT_THAT(outcome.message, HasSubstr("rank 0 failed at step 37: rank 1 did not post"));
+  EXPECT_EQ(outcome.suspects, std::vector{1});
+  EXPECT_EQ(outcome.rank, 1);
+}
+
+TEST(JobMachineTest, AnErrorAboutAnotherRankNamesIt) {
+  JobMachine machine(two_ranks(), kStart);
+  (void)machine.on_error(0, {ErrorKind::kCorruptData, "parameters of rank 1", 37, {1}}, {}, kStart);
+  EXPECT_EQ(machine.outcome().message, "parameters of rank 1");
+  EXPECT_EQ(machine.outcome().rank, 1);
+}
+
+TEST(JobMachineTest, ABugOfOursNamesTheRankWithAnotherProgram) {
+  auto options = two_ranks();
+  options.num_ranks = 3;
+  JobMachine machine(options, kStart);
+  std::vector<Position> positions(3, at(37, "communication", 12, kStart));
+  for (auto& position : positions) position.program = 7;
+  positions[2].program = 8;
+  (void)machine.on_error(0, {ErrorKind::kInternal, "not the same call", 37, {}}, positions, kStart);
+  EXPECT_THAT(machine.outcome().message, HasSubstr("rank 2 is running another program"));
+  EXPECT_EQ(machine.outcome().rank, 2);
 }
 
 TEST(JobMachineTest, LeavingWithoutFinishingIsAFailure) {
@@ -115,14 +150,15 @@ TEST(JobMachineTest, OneSignalAsksAllToSaveAndLeave) {
   EXPECT_EQ(machine.outcome().exit_code, 0);
 }
 
-TEST(JobMachineTest, AHangNamesTheStuckRanksAndWhoIsBehind) {
+TEST(JobMachineTest, AHangNamesWhoIsBehind) {
   JobMachine machine(two_ranks(), kStart);
   const std::vector<Position> positions{at(7, "communication", 12, kStart), at(7, "forward", 9, kStart)};
   EXPECT_TRUE(machine.on_tick(positions, kStart + seconds(29)).empty());
   (void)machine.on_tick(positions, kStart + seconds(30));
   const auto message = machine.outcome().message;
-  EXPECT_THAT(message, HasSubstr("rank 1 stuck at step 7 in phase forward, slot 0, instruction 9"));
-  EXPECT_THAT(message, HasSubstr("Look at rank 1 first"));
+  EXPECT_THAT(message, HasSubstr("no progress for 30.0 s: rank 1 is behind: rank 1 is at step 7, forward, "
+                                 "slot 0 (instruction 9)"));
+  EXPECT_EQ(machine.outcome().rank, 1);
   EXPECT_EQ(machine.outcome().exit_code, 4);
 }
 
