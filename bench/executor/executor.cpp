@@ -40,7 +40,8 @@ class IdleStage final : public schedule::Stage {
 class Bookkeeper final : public schedule::Watcher {
  public:
   void before(int32_t index, const schedule::Instruction& instruction) override {
-    page_.set(1, ipc::Phase::kForward, instruction.slot, index);
+    page_.set({1, ipc::Phase::kForward, instruction.slot, index, instruction.layer, 1,
+               schedule::op_name(instruction.op)});
     scope_.emplace(account_, observe::Row::kForward);
   }
   void after(int32_t, const schedule::Instruction&) override { scope_.reset(); }
