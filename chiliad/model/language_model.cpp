@@ -3,9 +3,12 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <functional>
+#include <vector>
 
 #include "chiliad/base/error.h"
 #include "chiliad/layers/vocabulary.h"
+#include "chiliad/ops/remake.h"
 #include "chiliad/ops/rms_norm.h"
 #include "chiliad/ops/rotary.h"
 #include "chiliad/ops/swiglu.h"
@@ -39,23 +42,42 @@ class DecoderBlock final : public Layer {
 
   void forward(Carry& carry) const override {
     at::Tensor x = carry.get("hidden");  // [1, T_rank, D]
-    x = x + attention(normed(x, "input_layernorm.weight", carry), carry);
-    const at::Tensor y = normed(x, "post_attention_layernorm.weight", carry);  // [1, T, D]
-    const at::Tensor inner = ops::swiglu(linear("mlp.gate_proj", y), linear("mlp.up_proj", y));
-    carry.set("hidden", x + linear_scatter("mlp.down_proj", inner));
+    x = x + attention(x, carry);
+    const auto gate_up =
+        after_norm(x, "post_attention_layernorm.weight", carry, [&](const at::Tensor& y) -> Tensors {
+          return {linear("mlp.gate_proj", y), linear("mlp.up_proj", y)};
+        });
+    carry.set("hidden",
+              x + ops::remade([gate_up] { return ops::swiglu(gate_up[0], gate_up[1]); },
+                              [&](const at::Tensor& y) { return linear_scatter("mlp.down_proj", y); }));
   }
 
  private:
-  /// All rows of the norm of this rank's rows.
-  [[nodiscard]] at::Tensor normed(const at::Tensor& x, const std::string& weight, const Carry& carry) const {
-    const at::Tensor own = ops::rms_norm(x, param(weight), norm_eps_);
-    return layers::gather_rows(ranks(), own, carry.get("tokens").size(0));
+  using Tensors = std::vector<at::Tensor>;
+
+  /// use(all rows of the norm of this rank's rows). What was gathered is not made again: that would be
+  /// another exchange.
+  [[nodiscard]] Tensors after_norm(const at::Tensor& x, const std::string& weight, const Carry& carry,
+                                   const std::function<Tensors(const at::Tensor&)>& use) const {
+    const auto norm = [x, scale = param(weight), eps = norm_eps_] { return ops::rms_norm(x, scale, eps); };
+    if (ranks().size() == 1) return ops::remade_for_all(norm, use);
+    return use(layers::gather_rows(ranks(), norm(), carry.get("tokens").size(0)));
   }
 
   [[nodiscard]] at::Tensor attention(const at::Tensor& x, const Carry& carry) const {
-    const at::Tensor q = ops::rotate(heads("q_proj", x), carry.get("rope_cos"), carry.get("rope_sin"));
-    const at::Tensor k = ops::rotate(heads("k_proj", x), carry.get("rope_cos"), carry.get("rope_sin"));
-    const at::Tensor mixed = ops::varlen_attention(q, k, heads("v_proj", x), carry.get("cu_seqlens"));
+    const at::Tensor& cos = carry.get("rope_cos");
+    const at::Tensor& sin = carry.get("rope_sin");
+    const auto qkv = after_norm(x, "input_layernorm.weight", carry, [&](const at::Tensor& y) -> Tensors {
+      return {ops::rotate(heads("q_proj", y), cos, sin), ops::rotate(heads("k_proj", y), cos, sin),
+              heads("v_proj", y)};
+    });
+    const auto parts = ops::attend_documents(qkv[0], qkv[1], qkv[2], carry.get("cu_seqlens"));
+    if (parts.size() == 1) return projected(ops::join_documents(parts));  // no copy
+    return ops::remade([parts] { return ops::join_documents(parts); },
+                       [&](const at::Tensor& mixed) { return projected(mixed); });
+  }
+
+  [[nodiscard]] at::Tensor projected(const at::Tensor& mixed) const {
     return linear_scatter("self_attn.o_proj", mixed.view({1, mixed.size(0), -1}));
   }
 

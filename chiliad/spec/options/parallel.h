@@ -5,16 +5,20 @@
 
 namespace chiliad::spec {
 
+/// What a layer keeps for backward: all that autograd wants; all but values that are large and cheap to make
+/// again; or its inputs alone.
+enum class Recompute { kNone, kSelective, kLayers };
+
 /// Sections `parallel` and `precision`: the layout. Free to change on resume.
 struct ParallelOptions {
   int64_t nproc = 1;                  ///< ranks in all; dp_replicate is what dp_shard and tp leave of them
   int64_t dp_shard = 1;               ///< ranks that share the parameters of a replica
   int64_t tp = 1;                     ///< ranks that share each layer: tensor and sequence parallelism
   bool reshard_after_forward = true;  ///< dp_shard > 1: let whole parameters go and gather them again
-  int64_t threads = 1;           ///< intra-op threads a rank; part of the layout, for it changes CPU sums
-  std::string compute = "fp32";  ///< precision.compute
-  std::string recompute =
-      "none";  ///< none, or layers: activations inside a layer are made again for backward
+  int64_t threads = 1;             ///< intra-op threads a rank; part of the layout, for it changes CPU sums
+  std::string compute = "fp32";    ///< precision.compute
+  std::string recompute = "none";  ///< none, selective, layers; auto: a choice for each layer
+  int64_t memory_budget = 0;       ///< bytes a rank, for recompute auto; 0: none given
   std::string transport = "auto";  ///< auto, shm (one machine) or gloo (TCP)
   double timeout_s = 60.0;         ///< deadline of every collective
   /// Rates of one rank, as `chiliad probe` measures them; used to pack equal work, and nothing else.
