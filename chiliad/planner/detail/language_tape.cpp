@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "chiliad/base/error.h"
 #include "chiliad/planner/detail/layer_tapes.h"
@@ -66,19 +67,20 @@ Value attention(TapeOps& ops, Value q, Value k, Value v, const Sizes& n) {
                                       .saved = {q, k, v},
                                       .saves_result = true,
                                       .kept = n.tokens * n.heads * 4,
-                                      .forward_work = 0,
                                       .backward_work = n.query == n.key ? 0 : 2 * repeated});
   if (one) return mixed;
   return ops.again(
       ops.tape().add({.inputs = {mixed}, .result = ops.bytes(n.tokens * n.query), .passes_gradient = true}));
 }
 
+bool has_param(const spec::LayerDecl& layer, std::string_view end) {
+  return std::any_of(layer.params.begin(), layer.params.end(),
+                     [&](const auto& param) { return param.name.ends_with(end); });
+}
+
 void decoder_block(TapeOps& ops, const spec::LayerDecl& layer, const Sizes& n) {
-  const bool attention_bias = std::any_of(layer.params.begin(), layer.params.end(), [](const auto& param) {
-    return param.name.ends_with("o_proj.bias");
-  });
-  const bool mlp_bias = std::any_of(layer.params.begin(), layer.params.end(),
-                                    [](const auto& param) { return param.name.ends_with("down_proj.bias"); });
+  const bool attention_bias = has_param(layer, "o_proj.bias");
+  const bool mlp_bias = has_param(layer, "down_proj.bias");
   const Value hidden = ops.read(n.own * n.d);
   const Value first = gathered_norm(ops, hidden, n);
   const Value q = ops.rotate(ops.linear(first, n.tokens, n.d, n.query), n.tokens * n.query);
@@ -103,12 +105,7 @@ void language_head(TapeOps& ops, const spec::LayerDecl& layer, const Sizes& n) {
   const int64_t chunk = std::min(n.tokens, std::clamp<int64_t>(kMostLogits / n.vocabulary, 16, 4096));
   const int64_t table = 4 * n.vocabulary * n.d;
   const int64_t kept = 4 * n.tokens * n.d + (ops.setup().trained || tied ? table : 0);
-  TapeOp loss{.inputs = {norm},
-              .result = 4,
-              .kept = kept,
-              .forward_work = 4 * chunk * (n.vocabulary + n.d),
-              .backward_work = 0,
-              .weight_gradient = 0};
+  TapeOp loss{.inputs = {norm}, .result = 4, .kept = kept, .forward_work = 4 * chunk * (n.vocabulary + n.d)};
   if (tied) {
     loss.inputs.push_back(ops.read(n.vocabulary * n.d));
   } else if (ops.setup().trained) {

@@ -53,10 +53,10 @@ Measured measure(const layers::Layer& layer, const layers::Carry& carry, Recompu
   return found;
 }
 
-/// A tenth, and what is small: statistics of a few rows, condition vectors, tables of positions.
+/// A twentieth, and what is small: statistics of a few rows, condition vectors, tables of positions.
 void expect_near(int64_t measured, int64_t predicted, const std::string& what) {
   EXPECT_NEAR(static_cast<double>(measured), static_cast<double>(predicted),
-              0.1 * static_cast<double>(predicted) + 8192)
+              0.05 * static_cast<double>(predicted) + 8192)
       << what;
 }
 

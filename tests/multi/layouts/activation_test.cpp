@@ -135,6 +135,21 @@ TEST_P(ActivationTest, PeakIsWhatThePlannerSays) {
                                 << choice.activations.peak << ", state " << run.state_bytes;
 }
 
+TEST_P(ActivationTest, AutoStaysInItsBudget) {
+  const auto& shape = GetParam().shape;
+  auto settings = file(shape);
+  const auto table = spec::make_layer_table(settings.model);
+  const auto largest = stepplan::largest_batches(settings.model, settings.data);
+  const auto peak = [&](const char* mode) {
+    settings.parallel.recompute = mode;
+    return planner::choose_recompute(table, settings, largest).peak();
+  };
+  settings.parallel.memory_budget = (peak("none") + 2 * peak("layers")) / 3;
+  settings.parallel.recompute = "auto";
+  const auto run = run_mesh(settings, open(), shape, kSteps);
+  EXPECT_LE(run.peak_bytes, settings.parallel.memory_budget * 105 / 100);
+}
+
 INSTANTIATE_TEST_SUITE_P(Layouts, ActivationTest,
                          testing::Values(Case{"picturesOne", true, {1, 1, 1}},
                                          Case{"picturesOneSelective", true, {1, 1, 1}, "selective"},
