@@ -125,9 +125,9 @@ class Chooser {
     throw InvalidInput(
         "parallel.memory_budget",
         fmt::format(
-            "expected at least {} ({} of state, {} of activations with all layers recomputed), got {}. "
+            "expected at least {}MiB ({} of state, {} of activations with all layers recomputed), got {}. "
             "Raise it, lower {}, or raise dp_shard or tp",
-            format_bytes(least), format_bytes(state_), format_bytes(least - state_),
+            (least + kMiB - 1) / kMiB, format_bytes(state_), format_bytes(least - state_),
             format_bytes(file_.parallel.memory_budget),
             file_.data.mode == "pack" ? "data.micro_batch_tokens" : "data.micro_batch_items"));
   }

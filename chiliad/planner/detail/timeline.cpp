@@ -36,6 +36,7 @@ Timeline::Timeline(const spec::LayerTable& table, const spec::RunFile& file, con
   TapeSetup setup;
   setup.shape = shape;
   setup.tp = file.parallel.tp;
+  setup.value_bytes = file.parallel.compute == "fp32" ? kFloat : 2;
   setup.threads = file.parallel.threads;
   for (const auto& layer : table.layers) {
     setup.trained = is_trained(layer, file);
