@@ -131,7 +131,7 @@ TEST_P(ActivationTest, PeakIsWhatThePlannerSays) {
   EXPECT_GT(choice.activations.peak, choice.state / 3) << "nothing is tried";
   const double ratio = static_cast<double>(run.peak_bytes) / static_cast<double>(choice.peak());
   RecordProperty("measured_over_predicted", fmt::format("{:.3f}", ratio));
-  EXPECT_NEAR(ratio, 1.0, 0.05) << run.peak_bytes << " bytes, predicted " << choice.state << " + "
+  EXPECT_NEAR(ratio, 1.0, 0.03) << run.peak_bytes << " bytes, predicted " << choice.state << " + "
                                 << choice.activations.peak << ", state " << run.state_bytes;
 }
 
