@@ -15,8 +15,10 @@
 #include "chiliad/checkpoint/reader.h"
 #include "chiliad/io/file.h"
 #include "chiliad/observe/terminal_progress.h"
+#include "chiliad/planner/recompute_choice.h"
 #include "chiliad/planner/state_memory.h"
 #include "chiliad/spec/layer_table.h"
+#include "chiliad/stepplan/work_model.h"
 #include "chiliad/supervise/launch/job.h"
 #include "chiliad/supervise/launch/run_directory.h"
 #include "chiliad/supervise/launch/workers.h"
@@ -69,6 +71,8 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
                                      pack_options(file, encoder, static_cast<int>(file.parallel.dp())));
   const auto table = spec::make_layer_table(file.model);
   const auto memory = planner::state_memory(table, file);
+  const auto recompute =
+      planner::choose_recompute(table, file, stepplan::largest_batches(file.model, file.data));
   const double flops = step_flops(first, plan, table, file.model.patch);
   const std::string resume = newest_checkpoint(file.run.dir);
   if (!resume.empty() && !arguments.from_scratch) {
@@ -104,7 +108,10 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
                   {"moments", memory.moments},
                   {"average", memory.average},
                   {"buffers", memory.buffers},
-                  {"snapshots", memory.snapshots}}}});
+                  {"snapshots", memory.snapshots},
+                  {"activations", recompute.activations.peak},
+                  {"peak", recompute.peak()}}},
+                {"recompute", recompute.to_string()}});
     return 0;
   }
   const auto row = [](const char* name, const std::string& value) { fmt::print("{:<10} {}\n", name, value); };
@@ -134,11 +141,13 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
       fmt::format("{} parameters, {:.3g} GFLOP in the first step", table.num_params(), flops * 1e-9));
   row("memory",
       fmt::format(
-          "{} a rank beside activations: weights {}, gradients {}, moments {}, average {}, buffers {}, "
-          "snapshots {}",
-          format_bytes(memory.total()), format_bytes(memory.weights), format_bytes(memory.gradients),
+          "{} a rank at most: weights {}, gradients {}, moments {}, average {}, buffers {}, activations "
+          "{}; beside it snapshots {}",
+          format_bytes(recompute.peak()), format_bytes(memory.weights), format_bytes(memory.gradients),
           format_bytes(memory.moments), format_bytes(memory.average), format_bytes(memory.buffers),
-          format_bytes(memory.snapshots)));
+          format_bytes(recompute.activations.peak), format_bytes(memory.snapshots)));
+  row("recompute", fmt::format("{}: layers {}, {:.1f} % more products", file.parallel.recompute,
+                               recompute.to_string(), 100.0 * recompute.extra_flops));
   fmt::print("The run file is good.\n");
   return 0;
 }

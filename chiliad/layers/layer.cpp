@@ -64,9 +64,15 @@ at::Tensor Layer::linear(const std::string& name, const at::Tensor& x) const {
   return at::linear(x, param(name + ".weight"), has_bias ? param(name + ".bias") : at::Tensor());
 }
 
+GatheredLinear Layer::gather_linear(const std::string& name, const at::Tensor& x, int64_t length,
+                                    bool want_rows) const {
+  const at::Tensor bias = has_param(name + ".bias") ? param(name + ".bias") : at::Tensor();
+  return layers::gather_linear(ranks_, x, param(name + ".weight"), bias, length, want_rows);
+}
+
 at::Tensor Layer::linear_scatter(const std::string& name, const at::Tensor& x) const {
   if (ranks_.size() == 1) return linear(name, x);
-  const at::Tensor sum = scatter_rows(ranks_, at::linear(x, param(name + ".weight")));
+  const at::Tensor sum = layers::linear_scatter(ranks_, x, param(name + ".weight"));
   return has_param(name + ".bias") ? sum + param(name + ".bias") : sum;
 }
 

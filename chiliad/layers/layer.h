@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "chiliad/layers/parallel_linear.h"
 #include "chiliad/layers/tensor_parallel.h"
 #include "chiliad/spec/layer_table.h"
 
@@ -50,6 +51,10 @@ class Layer {
   [[nodiscard]] bool has_param(const std::string& name) const;
   /// x W^T + b with `name`.weight and, where there is one, `name`.bias.
   [[nodiscard]] at::Tensor linear(const std::string& name, const at::Tensor& x) const;
+  /// The same on the rows of all ranks, where each has some rows of the weight and of x; the exchange beside
+  /// the product. x: [B, S_rank, C], S = `length`.   want_rows: the gathered rows, too.
+  [[nodiscard]] GatheredLinear gather_linear(const std::string& name, const at::Tensor& x, int64_t length,
+                                             bool want_rows = false) const;
   /// The same where each rank has some columns of the weight and of x; this rank's rows of the sum.
   /// x: [B, S, C_rank].   returns: [B, S_rank, D]
   [[nodiscard]] at::Tensor linear_scatter(const std::string& name, const at::Tensor& x) const;

@@ -3,9 +3,11 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "chiliad/base/error.h"
 #include "chiliad/layers/vocabulary.h"
+#include "chiliad/ops/remake.h"
 #include "chiliad/ops/rms_norm.h"
 #include "chiliad/ops/rotary.h"
 #include "chiliad/ops/swiglu.h"
@@ -39,29 +41,55 @@ class DecoderBlock final : public Layer {
 
   void forward(Carry& carry) const override {
     at::Tensor x = carry.get("hidden");  // [1, T_rank, D]
-    x = x + attention(normed(x, "input_layernorm.weight", carry), carry);
-    const at::Tensor y = normed(x, "post_attention_layernorm.weight", carry);  // [1, T, D]
-    const at::Tensor inner = ops::swiglu(linear("mlp.gate_proj", y), linear("mlp.up_proj", y));
-    carry.set("hidden", x + linear_scatter("mlp.down_proj", inner));
+    x = x + attention(x, carry);
+    const auto gate_up =
+        products_of_norm(x, "post_attention_layernorm.weight", {"mlp.gate_proj", "mlp.up_proj"}, carry);
+    carry.set("hidden",
+              x + ops::remade([gate_up] { return ops::swiglu(gate_up[0], gate_up[1]); },
+                              [&](const at::Tensor& y) { return linear_scatter("mlp.down_proj", y); }));
   }
 
  private:
-  /// All rows of the norm of this rank's rows.
-  [[nodiscard]] at::Tensor normed(const at::Tensor& x, const std::string& weight, const Carry& carry) const {
-    const at::Tensor own = ops::rms_norm(x, param(weight), norm_eps_);
-    return layers::gather_rows(ranks(), own, carry.get("tokens").size(0));
+  using Tensors = std::vector<at::Tensor>;
+
+  /// The norm of this rank's rows, all rows of it times each of the weights. What was gathered is not made
+  /// again: that would be another exchange.
+  [[nodiscard]] Tensors products_of_norm(const at::Tensor& x, const std::string& norm,
+                                         const std::vector<std::string>& names, const Carry& carry) const {
+    const auto make = [x, scale = param(norm), eps = norm_eps_] { return ops::rms_norm(x, scale, eps); };
+    const auto products = [&](const at::Tensor& rows, size_t first) {
+      Tensors out;
+      for (size_t i = first; i < names.size(); ++i) out.push_back(linear(names[i], rows));
+      return out;
+    };
+    if (ranks().size() == 1)
+      return ops::remade_for_all(make, [&](const at::Tensor& y) { return products(y, 0); });
+    const auto first = gather_linear(names[0], make(), carry.get("tokens").size(0), names.size() > 1);
+    Tensors out = products(first.rows, 1);
+    out.insert(out.begin(), first.out);
+    return out;
   }
 
   [[nodiscard]] at::Tensor attention(const at::Tensor& x, const Carry& carry) const {
-    const at::Tensor q = ops::rotate(heads("q_proj", x), carry.get("rope_cos"), carry.get("rope_sin"));
-    const at::Tensor k = ops::rotate(heads("k_proj", x), carry.get("rope_cos"), carry.get("rope_sin"));
-    const at::Tensor mixed = ops::varlen_attention(q, k, heads("v_proj", x), carry.get("cu_seqlens"));
+    const at::Tensor& cos = carry.get("rope_cos");
+    const at::Tensor& sin = carry.get("rope_sin");
+    const auto qkv = products_of_norm(x, "input_layernorm.weight",
+                                      {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"}, carry);
+    const at::Tensor q = ops::rotate(heads(qkv[0]), cos, sin);
+    const at::Tensor k = ops::rotate(heads(qkv[1]), cos, sin);
+    const auto parts = ops::attend_documents(q, k, heads(qkv[2]), carry.get("cu_seqlens"));
+    if (parts.size() == 1) return projected(ops::join_documents(parts));  // no copy
+    return ops::remade([parts] { return ops::join_documents(parts); },
+                       [&](const at::Tensor& mixed) { return projected(mixed); });
+  }
+
+  [[nodiscard]] at::Tensor projected(const at::Tensor& mixed) const {
     return linear_scatter("self_attn.o_proj", mixed.view({1, mixed.size(0), -1}));
   }
 
-  /// returns: [T, heads of this rank, head size]
-  [[nodiscard]] at::Tensor heads(const std::string& name, const at::Tensor& x) const {
-    return linear("self_attn." + name, x).view({x.size(1), -1, decl().head_size});
+  /// x: [1, T, D].   returns: [T, heads of this rank, head size]
+  [[nodiscard]] at::Tensor heads(const at::Tensor& x) const {
+    return x.view({x.size(1), -1, decl().head_size});
   }
 
   double norm_eps_;

@@ -6,6 +6,7 @@
 #include "chiliad/ops/attention.h"
 #include "chiliad/ops/embedding.h"
 #include "chiliad/ops/modulation.h"
+#include "chiliad/ops/remake.h"
 
 namespace chiliad::model {
 namespace {
@@ -33,15 +34,23 @@ class TextBlock final : public Layer {
 
   void forward(Carry& carry) const override {
     const at::Tensor& text = carry.get("text");
-    const auto qkv =
-        linear("attn.qkv", ops::layer_norm(text, param("norm1.weight"), param("norm1.bias"))).chunk(3, -1);
+    const auto qkv = after_norm("norm1", text, "attn.qkv").chunk(3, -1);
     const at::Tensor mixed = ops::attention(qkv[0], qkv[1], qkv[2], heads_, carry.get("token_mask"));
     const at::Tensor x = text + linear_sum("attn.proj", mixed);
-    const at::Tensor normed = ops::layer_norm(x, param("norm2.weight"), param("norm2.bias"));
-    carry.set("text", x + linear_sum("mlp.fc2", ops::gelu(linear("mlp.fc1", normed))));
+    const at::Tensor inner = after_norm("norm2", x, "mlp.fc1");
+    carry.set("text", x + ops::remade([inner] { return ops::gelu(inner); },
+                                      [&](const at::Tensor& y) { return linear_sum("mlp.fc2", y); }));
   }
 
  private:
+  [[nodiscard]] at::Tensor after_norm(const std::string& norm, const at::Tensor& x,
+                                      const std::string& projection) const {
+    const auto make = [x, weight = param(norm + ".weight"), bias = param(norm + ".bias")] {
+      return ops::layer_norm(x, weight, bias);
+    };
+    return ops::remade(make, [&](const at::Tensor& y) { return linear(projection, y); });
+  }
+
   int64_t heads_;
 };
 
@@ -78,20 +87,28 @@ class DiffusionBlock final : public Layer {
     const at::Tensor& text = carry.get("text");
     const auto m = (carry.get("modulation") + param("scale_shift_table")).chunk(6, 1);  // 6 x [B, 1, D]
     at::Tensor x = carry.get("image");                                                  // [B, N_rank, D]
-    const auto qkv = linear("attn.qkv", all_rows(ops::norm_modulate(x, m[0], m[1]), carry)).chunk(3, -1);
+    const auto qkv = after_norm(x, m[0], m[1], "attn.qkv", carry).chunk(3, -1);
     const at::Tensor mixed = ops::attention(qkv[0], qkv[1], qkv[2], heads_, {});
     x = ops::gated_residual(x, m[2], linear_scatter("attn.proj", mixed));
     const auto kv = linear("cross.kv", text).chunk(2, -1);
-    const at::Tensor q = linear("cross.q", all_rows(x, carry));
+    const at::Tensor q = gather_linear("cross.q", x, num_rows(carry)).out;
     const at::Tensor seen = ops::attention(q, kv[0], kv[1], heads_, carry.get("token_mask"));
     x = x + linear_scatter("cross.proj", seen);
-    const at::Tensor inner = ops::gelu(linear("mlp.fc1", all_rows(ops::norm_modulate(x, m[3], m[4]), carry)));
-    carry.set("image", ops::gated_residual(x, m[5], linear_scatter("mlp.fc2", inner)));
+    const at::Tensor inner = after_norm(x, m[3], m[4], "mlp.fc1", carry);
+    const at::Tensor out = ops::remade([inner] { return ops::gelu(inner); },
+                                       [&](const at::Tensor& y) { return linear_scatter("mlp.fc2", y); });
+    carry.set("image", ops::gated_residual(x, m[5], out));
   }
 
  private:
-  [[nodiscard]] at::Tensor all_rows(const at::Tensor& x, const Carry& carry) const {
-    return layers::gather_rows(ranks(), x, carry.get("image_positions").size(0));
+  [[nodiscard]] static int64_t num_rows(const Carry& carry) { return carry.get("image_positions").size(0); }
+
+  /// What was gathered is not made again: that would be another exchange.
+  [[nodiscard]] at::Tensor after_norm(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& scale,
+                                      const std::string& projection, const Carry& carry) const {
+    const auto make = [x, shift, scale] { return ops::norm_modulate(x, shift, scale); };
+    if (ranks().size() > 1) return gather_linear(projection, make(), num_rows(carry)).out;
+    return ops::remade(make, [&](const at::Tensor& y) { return linear(projection, y); });
   }
 
   int64_t heads_;

@@ -30,6 +30,7 @@ struct StepMetrics {
   double imbalance = 1.0;                       ///< predicted, max over mean of the ranks' work
   double items_per_s = 0.0;
   double flops = 0.0;         ///< of the model over the same steps, all ranks
+  int64_t peak_memory = 0;    ///< bytes of tensors at once, of the rank that measured; 0: not measured
   std::optional<double> mfu;  ///< fraction of the device's peak, where that is known
 
   bool operator==(const StepMetrics&) const = default;

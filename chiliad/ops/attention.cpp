@@ -16,8 +16,7 @@ at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor&
                      const at::Tensor& key_mask) {
   std::optional<at::Tensor> mask;
   if (key_mask.defined()) {
-    mask = key_mask.view({key_mask.size(0), 1, 1, key_mask.size(1)})
-               .expand({key_mask.size(0), heads, q.size(1), key_mask.size(1)});
+    mask = key_mask.view({key_mask.size(0), 1, 1, key_mask.size(1)});  // broadcast: nothing of size N x M
   }
   const at::Tensor out = at::scaled_dot_product_attention(split_heads(q, heads), split_heads(k, heads),
                                                           split_heads(v, heads), mask);

@@ -2,11 +2,13 @@
 
 #include <ATen/ATen.h>
 
+#include "chiliad/ops/remake.h"
+
 namespace chiliad::ops {
 
 at::Tensor norm_modulate(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& scale) {
-  const at::Tensor normed = at::layer_norm(x, {x.size(-1)}, {}, {}, 1e-6);
-  return at::addcmul(normed + shift, normed, scale);
+  return remade([x] { return at::layer_norm(x, {x.size(-1)}, {}, {}, 1e-6); },
+                [&](const at::Tensor& normed) { return at::addcmul(normed + shift, normed, scale); });
 }
 
 at::Tensor gated_residual(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y) {

@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "chiliad/ops/remake.h"
+
 namespace chiliad::parallel {
 namespace {
 
@@ -35,7 +37,7 @@ Segment make_graph(const layers::Layer& layer, const layers::Carry& carry) {
 }  // namespace
 
 Segment run_forward(const layers::Layer& layer, layers::Carry& carry, const ForwardOptions& options) {
-  if (!options.needs_backward || options.recompute) {
+  if (!options.needs_backward || options.recompute == spec::Recompute::kLayers) {
     Segment segment;
     if (options.needs_backward) {
       segment.layer = &layer;
@@ -45,6 +47,7 @@ Segment run_forward(const layers::Layer& layer, layers::Carry& carry, const Forw
     layer.forward(carry);
     return segment;
   }
+  const ops::RemakeGuard remakes(options.recompute == spec::Recompute::kSelective);
   Segment segment = make_graph(layer, carry);
   for (const auto& [name, tensor] : segment.outputs) carry.set(name, tensor.detach());
   return segment;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "chiliad/layers/layer.h"
+#include "chiliad/spec/options/parallel.h"
 
 namespace chiliad::parallel {
 
@@ -21,7 +22,8 @@ struct Segment {
 
 struct ForwardOptions {
   bool needs_backward = true;  ///< else nothing is kept
-  bool recompute = false;      ///< keep the inputs alone, and run the forward again for the backward
+  /// kLayers: keep the inputs alone, and run the forward again for the backward.
+  spec::Recompute recompute = spec::Recompute::kNone;
 };
 
 /// Runs the layer on detached inputs and puts its outputs (detached) into `carry`.

@@ -73,11 +73,11 @@ struct LayerDecl {
   int64_t width = 0;
   int64_t hidden = 0;  ///< MLP width
   int64_t pixels = 0;  ///< values of one patch
-  // Language models, over all tensor-parallel ranks:
+  // Over all tensor-parallel ranks:
   int64_t heads = 0;
   int64_t kv_heads = 0;
   int64_t head_size = 0;
-  int64_t vocabulary = 0;
+  int64_t vocabulary = 0;  ///< of language models
 
   /// Forward work of a micro-batch; backward is twice that for trained layers. 1 MAC = 2 FLOPs, full
   /// attention counted.

@@ -1,6 +1,8 @@
 #include "chiliad/stepplan/work_model.h"
 
-#include "chiliad/spec/layer_table.h"
+#include <algorithm>
+
+#include "chiliad/stepplan/plan.h"
 
 namespace chiliad::stepplan {
 
@@ -20,6 +22,21 @@ RowWork make_row_work(const spec::ModelOptions& model, const spec::Rates& rates)
     if (num_tokens == 0) return 0.0;
     return rates.seconds(table.step_work({1, 0, num_tokens, sum_of_squares}));
   };
+}
+
+std::vector<spec::BatchShape> largest_batches(const spec::ModelOptions& model,
+                                              const spec::DataOptions& data) {
+  if (data.mode == "pack") {
+    const int64_t row = std::min(data.micro_batch_tokens, data.batch * data.sequence_length);
+    const int64_t document = std::min(row, data.sequence_length);
+    return {{1, 0, row, static_cast<double>(row) * static_cast<double>(document)}};
+  }
+  std::vector<spec::BatchShape> shapes;
+  for (const Bucket& bucket : make_buckets(data)) {
+    const int64_t tokens = (bucket.width / model.patch) * (bucket.height / model.patch);
+    shapes.push_back({std::min(data.micro_batch_items, data.batch), tokens, model.text_max_tokens});
+  }
+  return shapes;
 }
 
 }  // namespace chiliad::stepplan

@@ -1,10 +1,19 @@
 #pragma once
 
+#include <vector>
+
+#include "chiliad/spec/layer_table.h"
+#include "chiliad/spec/options/data.h"
 #include "chiliad/spec/options/model.h"
 #include "chiliad/spec/work.h"
 #include "chiliad/stepplan/pack.h"
 
 namespace chiliad::stepplan {
+
+/// The micro-batches that need most memory of those that these options allow: one of each bucket, with the
+/// longest captions; or a full row, of one document or of documents of full length.
+[[nodiscard]] std::vector<spec::BatchShape> largest_batches(const spec::ModelOptions& model,
+                                                            const spec::DataOptions& data);
 
 /// Work model of a layout: predicted seconds of forward + backward of a micro-batch, from the model's layer
 /// table.

@@ -10,6 +10,7 @@
 #include "chiliad/base/clock.h"
 #include "chiliad/base/error.h"
 #include "chiliad/comm/meeting.h"
+#include "chiliad/device/memory_meter.h"
 #include "chiliad/device/tensor.h"
 #include "chiliad/train/initial_weights.h"
 #include "chiliad/train/mesh_bytes.h"
@@ -64,6 +65,7 @@ void add_gradients(Trainer& trainer, const parallel::Mesh& mesh, double scale, S
 void run_rank(const spec::RunFile& file, const index::Index& index, int64_t num_steps, parallel::Mesh& mesh,
               const MeshRunOptions& options, RankRun& out, SharedGradients& gradients) {
   const SystemClock clock;
+  device::MemoryMeter meter;
   TrainerSetup setup;
   setup.run = &file;
   setup.index = &index;
@@ -74,6 +76,7 @@ void run_rank(const spec::RunFile& file, const index::Index& index, int64_t num_
   if (options.draw_zeros) {
     for (auto& shard : trainer.shards()) set_initial_weights(*shard, file.run.seed, spec::Init::kNormal002);
   }
+  meter.reset_peak();
   for (int64_t step = 0; step < num_steps; ++step) {
     const auto report = trainer.run_step(false, {});
     const auto& agreed = report.agreement;
@@ -85,6 +88,7 @@ void run_rank(const spec::RunFile& file, const index::Index& index, int64_t num_
     if (options.watch && mesh.rank() == 0) options.watch(step + 1);
   }
   out.run.state_bytes = trainer.state_bytes();
+  out.run.peak_bytes = meter.peak_bytes();
 }
 
 /// Ranks share this machine's cores here, so that they wait longer for each other than a job's do.
@@ -145,7 +149,10 @@ MeshRun run_mesh(const spec::RunFile& file, const index::Index& index, const par
   rethrow_cause(ranks);
   MeshRun all = ranks.front().run;
   all.gradients = std::move(gradients.values);
-  for (const auto& rank : ranks) all.state_bytes = std::max(all.state_bytes, rank.run.state_bytes);
+  for (const auto& rank : ranks) {
+    all.state_bytes = std::max(all.state_bytes, rank.run.state_bytes);
+    all.peak_bytes = std::max(all.peak_bytes, rank.run.peak_bytes);
+  }
   all.unequal_steps = count_unequal_steps(ranks, num_steps);
   return all;
 }

@@ -20,6 +20,7 @@ struct MeshRun {
   std::map<std::string, std::vector<float>> gradients;  ///< of the first step, mean over its items
   int64_t unequal_steps = 0;                            ///< steps in which the ranks have different work
   int64_t state_bytes = 0;                              ///< Trainer::state_bytes, of the rank that has most
+  int64_t peak_bytes = 0;                               ///< of tensors in a step, of the rank that has most
 };
 
 struct MeshRunOptions {

@@ -11,6 +11,8 @@
 #include "chiliad/optim/ema.h"
 #include "chiliad/optim/learning_rate.h"
 #include "chiliad/parallel/replicated_sum.h"
+#include "chiliad/planner/recompute_choice.h"
+#include "chiliad/stepplan/work_model.h"
 #include "chiliad/train/consistency.h"
 
 namespace chiliad::train {
@@ -53,7 +55,10 @@ StepStage::StepStage(const spec::RunFile& run, std::vector<std::unique_ptr<layer
       layers_(layers),
       shards_(shards),
       mesh_(mesh),
-      task_(make_task(run, mesh.tensor_parallel())) {
+      task_(make_task(run, mesh.tensor_parallel())),
+      recompute_(planner::choose_recompute(spec::make_layer_table(run.model), run,
+                                           stepplan::largest_batches(run.model, run.data))
+                     .modes) {
   while (first_trained_ < std::ssize(shards_) && !shard(first_trained_).trained()) ++first_trained_;
 }
 
@@ -103,8 +108,7 @@ void StepStage::forward(int32_t layer, int32_t slot) {
   SlotState& state = slots_[static_cast<size_t>(slot)];
   parallel::ForwardOptions options;
   options.needs_backward = layer >= first_trained_;
-  // The last layer's backward comes at once: there is nothing to save.
-  options.recompute = run_.parallel.recompute == "layers" && layer + 1 < std::ssize(layers_);
+  options.recompute = recompute_[static_cast<size_t>(layer)];
   auto segment = parallel::run_forward(*layers_[static_cast<size_t>(layer)], state.carry, options);
   if (layer >= first_trained_) state.segments.push_back(std::move(segment));
 }

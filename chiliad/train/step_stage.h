@@ -100,6 +100,7 @@ class StepStage final : public schedule::Stage {
   std::vector<std::unique_ptr<parallel::ShardedLayer>>& shards_;
   parallel::Mesh& mesh_;
   std::unique_ptr<Task> task_;
+  std::vector<spec::Recompute> recompute_;  // of each layer
   std::function<void()> before_update_;
   int32_t first_trained_ = 0;
 

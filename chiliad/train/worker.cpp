@@ -17,6 +17,7 @@
 #include "chiliad/base/error_kinds.h"
 #include "chiliad/base/log.h"
 #include "chiliad/comm/meeting.h"
+#include "chiliad/device/memory_meter.h"
 #include "chiliad/device/tensor.h"
 #include "chiliad/io/file.h"
 #include "chiliad/ipc/child_process.h"
@@ -120,7 +121,8 @@ class MetricsSum {
     }
   }
   [[nodiscard]] bool empty() const { return steps_ == 0; }
-  [[nodiscard]] std::string take(int64_t num_steps) {
+  [[nodiscard]] std::string take(int64_t num_steps, int64_t peak_memory) {
+    line_.peak_memory = peak_memory;
     line_.steps = num_steps;
     line_.loss = weight_ > 0.0 ? loss_ / weight_ : 0.0;
     line_.bad_items = line_.items - static_cast<int64_t>(actual_);
@@ -342,13 +344,15 @@ class WorkerRun {
 
   void flush_metrics() {
     if (arguments_.rank != 0 || metrics_.empty()) return;
-    link_.send(ipc::FrameType::kMetrics, metrics_.take(run_file_.run.steps));
+    link_.send(ipc::FrameType::kMetrics, metrics_.take(run_file_.run.steps, meter_.peak_bytes()));
+    meter_.reset_peak();
   }
 
   const WorkerArguments& arguments_;
   ParentLink& link_;
   ipc::ProgressPage page_;
   SystemClock clock_;
+  device::MemoryMeter meter_;
   spec::RunFile run_file_;
   topology::RankBinder binder_;
   std::unique_ptr<parallel::Mesh> mesh_;

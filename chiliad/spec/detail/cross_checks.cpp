@@ -191,6 +191,20 @@ Found check_layout(const ParallelOptions& parallel) {
                               (parallel.nproc / share + 1) * share)};
 }
 
+/// A budget and the choice that it is for come together.
+Found check_budget(const ParallelOptions& parallel) {
+  const bool automatic = parallel.recompute == "auto";
+  if (automatic == (parallel.memory_budget > 0)) return std::nullopt;
+  if (automatic) {
+    return Conflict{"parallel.memory_budget",
+                    "expected the bytes of a rank for recompute auto, got 0. Set it, as in 12GiB"};
+  }
+  return Conflict{
+      "parallel.memory_budget",
+      fmt::format("belongs to recompute auto: expected 0 for recompute {}, got {}. Change one of them",
+                  parallel.recompute, parallel.memory_budget)};
+}
+
 /// Whether `tp` ranks can share every layer.
 bool can_share(const LayerTable& table, int64_t heads, int64_t tp) {
   if (heads % tp != 0) return false;
@@ -254,6 +268,7 @@ Found find_conflict(const RunFile& file) {
   if (auto conflict = check_mode(file)) return conflict;
   if (auto conflict = check_documents(file.data)) return conflict;
   if (auto conflict = check_layout(file.parallel)) return conflict;
+  if (auto conflict = check_budget(file.parallel)) return conflict;
   if (auto conflict = check_tensor_parallel(file)) return conflict;
   if (auto conflict = check_frozen(file)) return conflict;
   if (is_language_model(file.model)) return std::nullopt;

@@ -28,9 +28,14 @@ Section parallel_section() {
            "backward (less memory, more traffic)"},
           {"threads", at<&O::threads>, WholeRule{1, 1024}, kFree,
            "threads inside an operator, for each rank; changes the rounding of sums"},
-          {"recompute", at<&O::recompute>, ChoiceRule{{"none", "layers"}}, kFree,
-           "layers: keep what goes into a layer alone and run its forward again for the backward (the same "
-           "numbers in less memory, at a third more work)"},
+          {"recompute", at<&O::recompute>, ChoiceRule{{"none", "selective", "layers", "auto"}}, kFree,
+           "what is made again for the backward, with the same numbers in less memory. selective: norms, "
+           "activations of MLPs, copies (cheap); layers: all that is inside a layer (a third more work); "
+           "auto: "
+           "what each layer needs to fit memory_budget, at the least work"},
+          {"memory_budget", at<&O::memory_budget>, BytesRule{0, int64_t{1} << 50}, kFree,
+           "recompute auto: most bytes of tensors that a rank may have at once, by prediction (snapshots are "
+           "beside it); 0: none"},
           {"transport", at<&O::transport>, ChoiceRule{{"auto", "shm", "gloo"}}, kFree,
            "how ranks reach each other: shared memory on one machine, TCP, or what fits"},
           {"bind", at<&O::bind>, ChoiceRule{{"auto", "none"}}, kFree,

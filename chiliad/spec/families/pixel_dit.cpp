@@ -51,6 +51,8 @@ LayerDecl base_layer(LayerKind kind, const std::string& name, const std::string&
   layer.component = component;
   layer.width = options.width;
   layer.hidden = options.width * options.mlp_ratio;
+  layer.heads = layer.kv_heads = options.heads;
+  layer.head_size = options.width / options.heads;
   layer.pixels = 3 * options.patch * options.patch;
   return layer;
 }

@@ -5,6 +5,10 @@
 
 namespace chiliad::spec {
 
+/// What a layer keeps for backward: all that autograd wants; all but values that are large and cheap to make
+/// again; or its inputs alone.
+enum class Recompute { kNone, kSelective, kLayers };
+
 /// Sections `parallel` and `precision`: the layout. Free to change on resume.
 struct ParallelOptions {
   int64_t nproc = 1;                  ///< ranks in all; dp_replicate is what dp_shard and tp leave of them
@@ -12,10 +16,10 @@ struct ParallelOptions {
   int64_t tp = 1;                     ///< ranks that share each layer: tensor and sequence parallelism
   bool reshard_after_forward = true;  ///< dp_shard > 1: let whole parameters go and gather them again
   bool overlap = true;                ///< exchanges beside computation; false: to see what they cost
-  int64_t threads = 1;           ///< intra-op threads a rank; part of the layout, for it changes CPU sums
-  std::string compute = "fp32";  ///< precision.compute: fp32 or bf16
-  std::string recompute =
-      "none";  ///< none, or layers: activations inside a layer are made again for backward
+  int64_t threads = 1;             ///< intra-op threads a rank; part of the layout, for it changes CPU sums
+  std::string compute = "fp32";    ///< precision.compute: fp32 or bf16
+  std::string recompute = "none";  ///< none, selective, layers; auto: a choice for each layer
+  int64_t memory_budget = 0;       ///< bytes a rank, for recompute auto; 0: none given
   std::string transport = "auto";  ///< auto, shm (one machine) or gloo (TCP)
   std::string bind = "auto";       ///< auto: ranks are bound to cores where that helps; none
   double timeout_s = 60.0;         ///< deadline of every collective

@@ -63,6 +63,18 @@ TEST_P(LanguageLayoutTest, IsBitIdenticalInASecondRun) {
   EXPECT_EQ(first.gradients, second.gradients);
 }
 
+TEST_P(LanguageLayoutTest, RecomputationChangesNoBit) {
+  auto settings = several_file();
+  settings.parallel.recompute = "none";
+  const auto kept = run(settings, GetParam().shape);
+  for (const char* mode : {"selective", "layers"}) {
+    settings.parallel.recompute = mode;
+    const auto recomputed = run(settings, GetParam().shape);
+    EXPECT_EQ(kept.losses, recomputed.losses) << mode;
+    EXPECT_EQ(kept.gradients, recomputed.gradients) << mode;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Layouts, LanguageLayoutTest,
     testing::Values(Case{"replicas3", "llama", {3, 1, 1}}, Case{"shards5", "llama", {1, 5, 1}},

@@ -80,10 +80,12 @@ TEST_P(LayoutTest, RecomputationChangesNoBit) {
   adapt(settings);
   settings.parallel.recompute = "none";
   const auto kept = run(settings, GetParam().shape);
-  settings.parallel.recompute = "layers";
-  const auto recomputed = run(settings, GetParam().shape);
-  EXPECT_EQ(kept.losses, recomputed.losses);
-  EXPECT_EQ(kept.gradients, recomputed.gradients);
+  for (const char* mode : {"selective", "layers"}) {
+    settings.parallel.recompute = mode;
+    const auto recomputed = run(settings, GetParam().shape);
+    EXPECT_EQ(kept.losses, recomputed.losses) << mode;
+    EXPECT_EQ(kept.gradients, recomputed.gradients) << mode;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, LayoutTest,

@@ -19,6 +19,7 @@ TEST(StepMetricsTest, ReadsBackWhatItWrites) {
   metrics.items = 64;
   metrics.seconds[3] = 1.5;
   metrics.other = 0.25;
+  metrics.peak_memory = 123456;
   metrics.mfu = 0.4;
   metrics.cpu = 3.5;
   metrics.sent = {{"gather", 4096}, {"control", 16}};

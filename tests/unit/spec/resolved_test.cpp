@@ -64,6 +64,8 @@ std::string other_value(const std::string& key, const detail::Option& option) {
 // What else a file must say so that the option may be set: some belong to a family, a rope scaling or a mode.
 std::vector<std::string> ground_of(const std::string& key) {
   if (key == "parallel.dp_shard" || key == "parallel.tp") return {"parallel.nproc=6"};
+  if (key == "parallel.recompute") return {"parallel.memory_budget=1GiB"};  // auto needs it
+  if (key == "parallel.memory_budget") return {"parallel.recompute=auto"};
   const auto one_of = [&](const std::vector<std::string>& names) {
     return std::any_of(names.begin(), names.end(), [&](const auto& name) { return name == key; });
   };

@@ -266,6 +266,16 @@ TEST(CrossCheckTest, WidthIsDivisibleByHeads) {
             "run.yaml:5:10: model.width: expected a multiple of model.heads (4), got 250. Did you mean 252?");
 }
 
+TEST(CrossCheckTest, AutoNeedsABudget) {
+  EXPECT_THAT(error_of(with("parallel: {recompute: auto}\n")),
+              HasSubstr("parallel.memory_budget: expected the bytes of a rank for recompute auto, got 0"));
+}
+
+TEST(CrossCheckTest, ABudgetBelongsToAuto) {
+  EXPECT_THAT(error_of(with("parallel: {memory_budget: 12GiB}\n")),
+              HasSubstr("belongs to recompute auto: expected 0 for recompute none, got 12884901888"));
+}
+
 TEST(CrossCheckTest, HeadSizeIsEven) {
   EXPECT_THAT(error_of(with("model:\n  width: 12\n")), HasSubstr("expected an even head size"));
 }

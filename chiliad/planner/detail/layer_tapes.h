@@ -1,0 +1,15 @@
+#pragma once
+
+#include "chiliad/planner/detail/tape_ops.h"
+
+namespace chiliad::planner::detail {
+
+/// What a layer needs on the rank that has most of it. layer: with logical shapes. A new kind needs a tape in
+/// the file of its family; the contract test of layers compares each with what is counted.
+[[nodiscard]] LayerMemory layer_memory(const spec::LayerDecl& layer, const TapeSetup& setup);
+
+/// The tapes of pixel_dit and of the language models.
+[[nodiscard]] Tape pixel_dit_tape(const spec::LayerDecl& layer, const TapeSetup& setup);
+[[nodiscard]] Tape language_tape(const spec::LayerDecl& layer, const TapeSetup& setup);
+
+}  // namespace chiliad::planner::detail

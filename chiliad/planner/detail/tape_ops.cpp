@@ -1,0 +1,139 @@
+#include "chiliad/planner/detail/tape_ops.h"
+
+#include <algorithm>
+
+namespace chiliad::planner::detail {
+namespace {
+
+constexpr int64_t kStatistic = 4;  // one fp32 number a row
+
+/// Values of the blocks in which the CPU's attention works.
+int64_t attention_block(const TapeOps::Attention& sizes) {
+  const int64_t most = sizes.length >= 768 ? 256 : sizes.length >= 192 ? 64 : 32;
+  return std::min(most, sizes.length) * std::min<int64_t>(512, sizes.keys);
+}
+
+}  // namespace
+
+Value TapeOps::linear(Value x, int64_t rows, int64_t in, int64_t out) {
+  TapeOp op{.inputs = {x}, .result = bytes(rows * out)};
+  if (setup_.trained) {
+    op.saved = {x};
+    op.weight_gradient = bytes(in * out);
+  }
+  return tape_.add(op);
+}
+
+Value TapeOps::add(Value x, Value y, int64_t size) {
+  return tape_.add({.inputs = {x, y}, .result = bytes(size), .passes_gradient = true});
+}
+
+Value TapeOps::activation(Value x, int64_t size) {
+  return tape_.add({.inputs = {x}, .result = bytes(size), .saved = {x}});
+}
+
+Value TapeOps::swiglu(Value gate, Value up, int64_t size) {
+  return tape_.add(
+      {.inputs = {gate, up}, .result = bytes(size), .saved = {gate, up}, .backward_work = bytes(size)});
+}
+
+Value TapeOps::layer_norm(Value x, int64_t rows, int64_t width) {
+  return tape_.add(
+      {.inputs = {x}, .result = bytes(rows * width), .saved = {x}, .kept = 2 * kStatistic * rows});
+}
+
+Value TapeOps::rms_norm(Value x, int64_t rows, int64_t width) {
+  const int64_t size = bytes(rows * width);
+  return tape_.add({.inputs = {x},
+                    .result = size,
+                    .saved = {x},
+                    .kept = kStatistic * rows,
+                    .forward_work = size,
+                    .backward_work = 3 * size});
+}
+
+Value TapeOps::norm_modulate(Value x, Value modulation, int64_t rows, int64_t width) {
+  const int64_t size = bytes(rows * width);
+  const Value normed = again(layer_norm(x, rows, width));
+  // x + shift, then + scale * x: the gradient comes to `normed` twice, and is summed for shift and scale.
+  return tape_.add({.inputs = {normed},
+                    .result = size,
+                    .saved = {normed, modulation},
+                    .forward_work = size,
+                    .backward_work = 2 * size});
+}
+
+Value TapeOps::gated_residual(Value x, Value modulation, Value y, int64_t size) {
+  // The gradient of x is the result's own.
+  const Value gated = tape_.add({.inputs = {y},
+                                 .result = 0,
+                                 .gradient = bytes(size),
+                                 .saved = {modulation, y},
+                                 .backward_work = bytes(size)});
+  return add(x, gated, size);
+}
+
+Value TapeOps::rotate(Value x, int64_t size) {
+  return tape_.add({.inputs = {x}, .result = bytes(size)});
+}
+
+Value TapeOps::parts(Value x, int64_t whole) {
+  return tape_.add({.inputs = {x}, .gradient = bytes(whole)});
+}
+
+Value TapeOps::attention(std::vector<Value> inputs, const Attention& sizes) {
+  const int64_t block = setup_.threads * attention_block(sizes) * kStatistic;
+  return tape_.add({.inputs = inputs,
+                    .result = bytes(sizes.queries * sizes.heads * sizes.head_size),
+                    .saved = inputs,
+                    .saves_result = true,
+                    .kept = sizes.queries * sizes.heads * kStatistic,
+                    .forward_work = block,
+                    .backward_work = 2 * block});
+}
+
+Value TapeOps::gather_rows(Value x, int64_t length, int64_t width) {
+  if (!is_shared()) return x;
+  const int64_t items = setup_.shape.items;
+  const int64_t all = bytes(items * length * width);
+  const int64_t copies = items > 1 ? all : 0;  // rows of several items do not lie together
+  return tape_.add({.inputs = {x}, .result = all, .forward_work = copies, .backward_work = all + copies});
+}
+
+Value TapeOps::scatter_rows(Value x, int64_t length, int64_t width) {
+  if (!is_shared()) return x;
+  const int64_t items = setup_.shape.items;
+  const int64_t all = bytes(items * length * width);
+  const int64_t copies = items > 1 ? all : 0;
+  return tape_.add({.inputs = {x},
+                    .result = bytes(items * own_rows(length) * width),
+                    .forward_work = all + copies,
+                    .backward_work = copies});
+}
+
+Value TapeOps::sum_partial(Value x, int64_t size) {
+  if (!is_shared()) return x;
+  const int64_t all = bytes(size) * setup_.tp;
+  return tape_.add({.inputs = {x}, .result = bytes(size), .forward_work = all, .backward_work = all});
+}
+
+Value TapeOps::scattered_linear(Value x, int64_t length, int64_t in, int64_t out, bool bias) {
+  const int64_t items = setup_.shape.items;
+  const Value sum = scatter_rows(linear(x, items * length, in, out), length, out);
+  if (!is_shared() || !bias) return sum;
+  return tape_.add(
+      {.inputs = {sum}, .result = bytes(items * own_rows(length) * out), .passes_gradient = true});
+}
+
+Value TapeOps::summed_linear(Value x, int64_t rows, int64_t in, int64_t out) {
+  const Value sum = sum_partial(linear(x, rows, in, out), rows * out);
+  if (!is_shared()) return sum;
+  return tape_.add({.inputs = {sum}, .result = bytes(rows * out), .passes_gradient = true});
+}
+
+Value TapeOps::again(Value value, int64_t work_values) {
+  tape_.make_again(value, bytes(work_values));
+  return value;
+}
+
+}  // namespace chiliad::planner::detail

@@ -1,0 +1,115 @@
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "chiliad/device/memory_meter.h"
+#include "chiliad/parallel/segment.h"
+#include "chiliad/planner/detail/layer_tapes.h"
+#include "tests/contract/layers/model_fixture.h"
+
+namespace chiliad::parallel {
+namespace {
+
+using planner::detail::LayerMemory;
+using spec::Recompute;
+
+struct Trial {
+  const char* name;
+  spec::ModelOptions options;
+  test::TrialShape shape;
+};
+
+class LayerMemoryTest : public testing::TestWithParam<Trial> {};
+
+/// What the meter found of one layer.
+struct Measured {
+  LayerMemory::Mode mode;
+  int64_t outputs = 0;
+};
+
+void open_gradients(const layers::Layer& layer) {
+  for (const auto& param : layer.params()) param.mutable_grad() = at::zeros_like(param);
+}
+
+Measured measure(const layers::Layer& layer, const layers::Carry& carry, Recompute recompute,
+                 device::MemoryMeter& meter) {
+  Measured found;
+  layers::Carry local = carry;
+  int64_t before = meter.live_bytes();
+  meter.reset_peak();
+  Segment segment = run_forward(layer, local, {.recompute = recompute});
+  found.mode.forward = meter.peak_bytes() - before;
+  found.mode.kept = meter.live_bytes() - before;
+  layers::Carry gradients;
+  for (const auto& name : layer.decl().writes) {
+    if (name != "token_losses") gradients.set(name, at::ones_like(local.get(name)));
+  }
+  local = {};
+  before = meter.live_bytes();
+  meter.reset_peak();
+  run_backward(std::move(segment), gradients);
+  found.mode.backward = meter.peak_bytes() - before;
+  return found;
+}
+
+/// A twentieth, and what is small: statistics of a few rows, condition vectors, tables of positions.
+void expect_near(int64_t measured, int64_t predicted, const std::string& what) {
+  EXPECT_NEAR(static_cast<double>(measured), static_cast<double>(predicted),
+              0.05 * static_cast<double>(predicted) + 8192)
+      << what;
+}
+
+TEST_P(LayerMemoryTest, IsWhatTheTapeSays) {
+  const auto& [name, options, shape] = GetParam();
+  device::MemoryMeter meter;
+  const auto model = test::make_random_model(options, at::kFloat);
+  layers::Carry carry = test::make_trial_input(options, shape, at::kFloat);
+  for (const auto& layer : model) {
+    open_gradients(*layer);
+    const LayerMemory predicted = planner::detail::layer_memory(
+        layer->decl(), {.shape = test::batch_shape(options, shape), .tp = 1, .trained = true});
+    constexpr std::array<const char*, 3> kNames{"none", "selective", "layers"};
+    for (const auto recompute : {Recompute::kNone, Recompute::kSelective, Recompute::kLayers}) {
+      if (layer == model.back() && recompute != Recompute::kNone) break;  // it keeps all
+      const auto found = measure(*layer, carry, recompute, meter);
+      const auto& mode = predicted.of(recompute);
+      const std::string what = layer->decl().name + ", " + kNames[static_cast<size_t>(recompute)] + ": ";
+      expect_near(found.mode.kept, mode.kept + predicted.all_outputs(), what + "kept");
+      expect_near(found.mode.forward, mode.forward, what + "forward");
+      expect_near(found.mode.backward, mode.backward, what + "backward");
+    }
+    static_cast<void>(run_forward(*layer, carry, {.needs_backward = false}));
+  }
+}
+
+spec::ModelOptions pictures(int64_t width, int64_t heads) {
+  spec::ModelOptions options = test::tiny_model();
+  options.width = width;
+  options.heads = heads;
+  options.mlp_ratio = 4;
+  return options;
+}
+
+spec::ModelOptions documents(bool tied) {
+  spec::ModelOptions options = test::tiny_language_model(tied ? "qwen2" : "llama", tied);
+  options.width = 96;
+  options.heads = 6;
+  options.kv_heads = 2;
+  options.head_size = 16;
+  options.mlp_width = 240;
+  options.vocabulary = 512;
+  return options;
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, LayerMemoryTest,
+                         testing::Values(Trial{"pictures", pictures(64, 4), {4, 8, 8, 24, {}}},
+                                         Trial{"widePictures", pictures(192, 3), {2, 12, 16, 40, {}}},
+                                         Trial{"llamaPack", documents(false), {0, 0, 0, 0, {100, 80, 140}}},
+                                         Trial{"llamaOneDocument", documents(false), {0, 0, 0, 0, {300}}},
+                                         Trial{"qwenPack", documents(true), {0, 0, 0, 0, {100, 80, 140}}},
+                                         Trial{"qwenOneDocument", documents(true), {0, 0, 0, 0, {300}}}),
+                         [](const auto& given) { return given.param.name; });
+
+}  // namespace
+}  // namespace chiliad::parallel
