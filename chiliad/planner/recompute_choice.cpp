@@ -92,6 +92,7 @@ class Chooser {
     return steps;
   }
 
+  /// Frees more a second.
   static bool is_better(const Step& a, const Step& b) {
     return static_cast<double>(a.freed) * b.seconds > static_cast<double>(b.freed) * a.seconds;
   }

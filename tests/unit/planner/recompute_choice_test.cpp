@@ -130,11 +130,12 @@ TEST(RecomputeChoiceTest, IsNearTheBestOfAllChoices) {
   const auto table = spec::make_layer_table(file.model);
   const int64_t most = uniform(file, "none").peak();
   const int64_t least = uniform(file, "layers").peak();
+  const double block = spec::rates_of({}).seconds(table.layers[4].forward(shapes()[0]));
   for (int i = 2; i < 8; i += 2) {
     const int64_t budget = most - (most - least) * i / 8;
     const double best = least_seconds(table, file, budget);
     const double chosen = seconds_again(table, choose(file, budget).modes);
-    EXPECT_LE(chosen, 1.25 * best) << i;  // of six layers: one more than the best is a fifth
+    EXPECT_LE(chosen, best + block) << i;  // what a greedy choice of whole blocks may miss: one of them
   }
 }
 
