@@ -61,6 +61,8 @@ class Group {
   /// Bytes of memory, zeroed, that peers read in place: inputs that lie there are not copied first. It lives
   /// as long as a tensor has it. Undefined where the group has no such memory, or not enough.
   [[nodiscard]] virtual at::Tensor share(int64_t num_bytes);
+  /// Bytes that share() has given.
+  [[nodiscard]] virtual int64_t shared_bytes() const { return 0; }
   /// Waits until peers have read what calls took from this memory: it may be written again.
   virtual void await_read(const at::Tensor& memory);
 

@@ -23,7 +23,7 @@ thread_local std::shared_ptr<Count> current;
 
 /// Stands before the memory of a tensor.
 struct Header {
-  std::shared_ptr<Count> count;
+  std::shared_ptr<Count> count;  // null: not counted
   int64_t bytes;
 };
 constexpr size_t kHeaderBytes = 64;  // keeps the alignment of tensors
@@ -36,38 +36,38 @@ void add(Count& count, int64_t bytes) {
   }
 }
 
-void free_counted(void* base) {
+void free_counted(void* data) {
+  if (data == nullptr) return;
+  void* base = static_cast<std::byte*>(data) - kHeaderBytes;
   auto* header = static_cast<Header*>(base);
-  header->count->live.fetch_sub(header->bytes, std::memory_order_relaxed);
+  if (header->count != nullptr) header->count->live.fetch_sub(header->bytes, std::memory_order_relaxed);
   header->~Header();
   c10::free_cpu(base);
 }
 
-/// Threads without a meter are served by the allocator that was there before.
+/// All memory has a header, also that of threads without a meter: raw memory is freed without knowing whose
+/// it was. Data and context are one pointer, which raw memory needs, too.
 class CountingAllocator final : public c10::Allocator {
  public:
-  explicit CountingAllocator(c10::Allocator* plain) : plain_(plain) {}
-
   c10::DataPtr allocate(size_t bytes) override {
-    if (current == nullptr || bytes == 0) return plain_->allocate(bytes);
+    const c10::Device cpu(c10::DeviceType::CPU);
+    if (bytes == 0) return {nullptr, nullptr, &free_counted, cpu};
     void* base = c10::alloc_cpu(bytes + kHeaderBytes);
     new (base) Header{current, static_cast<int64_t>(bytes)};
-    add(*current, static_cast<int64_t>(bytes));
-    return {static_cast<std::byte*>(base) + kHeaderBytes, base, &free_counted,
-            c10::Device(c10::DeviceType::CPU)};
+    if (current != nullptr) add(*current, static_cast<int64_t>(bytes));
+    void* data = static_cast<std::byte*>(base) + kHeaderBytes;
+    return {data, data, &free_counted, cpu};
   }
+  [[nodiscard]] c10::DeleterFnPtr raw_deleter() const override { return &free_counted; }
   void copy_data(void* to, const void* from, size_t bytes) const override {
     default_copy_data(to, from, bytes);
   }
-
- private:
-  c10::Allocator* plain_;
 };
 
 void install() {
   static std::once_flag once;
   std::call_once(once, [] {
-    static CountingAllocator allocator(c10::GetCPUAllocator());
+    static CountingAllocator allocator;
     c10::SetCPUAllocator(&allocator, 1);
   });
 }

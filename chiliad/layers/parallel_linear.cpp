@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,9 +19,6 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Variable;
 using torch::autograd::variable_list;
 
-constexpr int64_t kMostChunks = 4;
-constexpr int64_t kRowsOfProduct = 256;  // fewer would make products slow
-
 /// Rows [begin, begin + count) of the sequence.
 struct Run {
   int64_t begin = 0;
@@ -31,14 +29,13 @@ struct Run {
 /// chunk order a chunk's rows lie together, run after run. Equal on all ranks.
 class RowChunks {
  public:
-  RowChunks(int64_t length, int64_t batch, int num_ranks)
-      : count_(std::clamp(length / num_ranks * batch / kRowsOfProduct, int64_t{1}, kMostChunks)) {
-    for (int64_t chunk = 0; chunk < count_; ++chunk) {
+  RowChunks(int64_t length, int64_t batch, int num_ranks) {
+    const auto count = static_cast<int>(spec::num_row_chunks(length, batch, num_ranks));
+    for (int chunk = 0; chunk < count; ++chunk) {
       std::vector<Run> runs;
       for (int rank = 0; rank < num_ranks; ++rank) {
         const auto [first, last] = spec::even_part(length, rank, num_ranks);
-        const auto [begin, end] =
-            spec::even_part(last - first, static_cast<int>(chunk), static_cast<int>(count_));
+        const auto [begin, end] = spec::even_part(last - first, chunk, count);
         runs.push_back({first + begin, end - begin});
       }
       chunks_.push_back(std::move(runs));
@@ -60,7 +57,6 @@ class RowChunks {
   }
 
  private:
-  int64_t count_;
   std::vector<std::vector<Run>> chunks_;
 };
 
@@ -153,7 +149,9 @@ class ChunkScatter {
     std::vector<at::Tensor> sums;
     for (auto& one : pending_) {
       one.work->wait();
+      one.partial.reset();
       sums.push_back(sum(one.received));
+      one.received.reset();
     }
     const at::Tensor rows = sums.size() == 1 ? sums[0] : at::cat(sums);
     return rows.transpose(0, 1).contiguous();
@@ -186,31 +184,44 @@ comm::Group& group_of(AutogradContext* context) {
   return *reinterpret_cast<comm::Group*>(context->saved_data["group"].toInt());
 }
 
+/// Products of the rows of all ranks, as they come. own: [S_rank, B, C].   returns: [S, B, D] in chunk order,
+/// and the rows, [S, B, C].
+std::pair<at::Tensor, at::Tensor> gathered_product(comm::Group& group, const RowChunks& chunks,
+                                                   const at::Tensor& own, int64_t length,
+                                                   const at::Tensor& weight,
+                                                   const std::optional<at::Tensor>& bias) {
+  const at::Tensor whole = at::empty({length, own.size(1), own.size(2)}, own.options());
+  const at::Tensor out = at::empty({length, own.size(1), weight.size(1)}, own.options());
+  ChunkGather gather(group, chunks, own, whole);
+  for (size_t chunk = 0; chunk < chunks.size(); ++chunk) {
+    const at::Tensor rows = gather.wait(chunk);
+    at::Tensor to = matrix(out.narrow(0, gather.begin(chunk), rows.size(0)));
+    if (bias.has_value()) {
+      at::addmm_out(to, *bias, matrix(rows), weight);
+    } else {
+      at::mm_out(to, matrix(rows), weight);
+    }
+  }
+  return {out, whole};
+}
+
 struct GatherLinear : public torch::autograd::Function<GatherLinear> {
   static variable_list forward(AutogradContext* context, const Variable& x, const Variable& weight,
-                               const Variable& bias, int64_t handle, int64_t length, bool want_rows) {
+                               const std::optional<Variable>& bias, int64_t handle, int64_t length,
+                               bool want_rows) {
     context->saved_data["group"] = handle;
+    context->saved_data["length"] = length;
+    context->saved_data["has_bias"] = bias.has_value();
+    context->saved_data["in_order"] = want_rows;
     comm::Group& group = group_of(context);
     const RowChunks chunks(length, x.size(0), group.size());
-    const at::Tensor own = x.transpose(0, 1).contiguous();
-    const at::Tensor whole = at::empty({length, x.size(0), x.size(2)}, x.options());
-    const at::Tensor out = at::empty({length, x.size(0), weight.size(0)}, x.options());
-    ChunkGather gather(group, chunks, own, whole);
-    for (size_t chunk = 0; chunk < chunks.size(); ++chunk) {
-      const at::Tensor rows = gather.wait(chunk);
-      at::Tensor to = matrix(out.narrow(0, gather.begin(chunk), rows.size(0)));
-      if (bias.defined()) {
-        at::addmm_out(to, bias, matrix(rows), weight.t());
-      } else {
-        at::mm_out(to, matrix(rows), weight.t());
-      }
-    }
-    context->saved_data["has_bias"] = bias.defined();
+    auto [out, whole] =
+        gathered_product(group, chunks, x.transpose(0, 1).contiguous(), length, weight.t(), bias);
     variable_list results = {from_chunk_order(out, chunks)};
     if (want_rows) results.push_back(from_chunk_order(whole, chunks));
     // Further layers keep the rows as they are: one copy is enough.
-    context->saved_data["in_order"] = want_rows;
-    context->save_for_backward({want_rows ? results[1] : whole, weight});
+    const at::Tensor kept = want_rows ? results[1] : whole;
+    context->save_for_backward({weight.requires_grad() ? kept : at::Tensor(), weight});
     return results;
   }
 
@@ -218,27 +229,29 @@ struct GatherLinear : public torch::autograd::Function<GatherLinear> {
     const auto saved = context->get_saved_variables();
     const at::Tensor& weight = saved[1];
     comm::Group& group = group_of(context);
-    const bool in_order = context->saved_data["in_order"].toBool();
-    const RowChunks chunks(saved[0].size(in_order ? 1 : 0), saved[0].size(in_order ? 0 : 1), group.size());
-    const at::Tensor whole = in_order ? to_chunk_order(saved[0], chunks) : saved[0];
+    const int64_t items = gradients[0].size(0);
+    const RowChunks chunks(context->saved_data["length"].toInt(), items, group.size());
     const at::Tensor upstream = to_chunk_order(gradients[0], chunks);
     const bool has_rows = gradients.size() > 1 && gradients[1].defined();
     const at::Tensor of_rows = has_rows ? to_chunk_order(gradients[1], chunks) : at::Tensor();
-    const auto sizes = whole.sizes();
-    ChunkScatter scatter(group, chunks, {sizes[1], sizes[2]});
+    ChunkScatter scatter(group, chunks, {items, weight.size(1)});
     int64_t begin = 0;
     for (size_t chunk = 0; chunk < chunks.size(); ++chunk) {
       const int64_t rows = chunks.num_rows(chunk);
       const at::Tensor part = matrix(upstream.narrow(0, begin, rows));
       const at::Tensor partial =
           has_rows ? at::addmm(matrix(of_rows.narrow(0, begin, rows)), part, weight) : at::mm(part, weight);
-      scatter.start(chunk, partial.view({rows, sizes[1], sizes[2]}));
+      scatter.start(chunk, partial.view({rows, items, weight.size(1)}));
       begin += rows;
     }
     at::Tensor of_weight;
     at::Tensor of_bias;
-    if (context->needs_input_grad(1)) of_weight = at::mm(matrix(upstream).t(), matrix(whole));
-    if (context->saved_data["has_bias"].toBool()) of_bias = matrix(upstream).sum(0);
+    if (saved[0].defined()) {
+      const bool in_order = context->saved_data["in_order"].toBool();
+      const at::Tensor whole = in_order ? to_chunk_order(saved[0], chunks) : saved[0];
+      of_weight = at::mm(matrix(upstream).t(), matrix(whole));
+      if (context->saved_data["has_bias"].toBool()) of_bias = matrix(upstream).sum(0);
+    }
     return {scatter.finish(), of_weight, of_bias, {}, {}, {}};
   }
 };
@@ -247,6 +260,7 @@ struct LinearScatter : public torch::autograd::Function<LinearScatter> {
   static Variable forward(AutogradContext* context, const Variable& x, const Variable& weight,
                           int64_t handle) {
     context->saved_data["group"] = handle;
+    context->saved_data["length"] = x.size(1);
     comm::Group& group = group_of(context);
     const RowChunks chunks(x.size(1), x.size(0), group.size());
     const at::Tensor whole = to_chunk_order(x, chunks);
@@ -258,7 +272,7 @@ struct LinearScatter : public torch::autograd::Function<LinearScatter> {
       scatter.start(chunk, partial.view({rows, x.size(0), weight.size(0)}));
       begin += rows;
     }
-    context->save_for_backward({x, weight});
+    context->save_for_backward({weight.requires_grad() ? x : at::Tensor(), weight});
     return scatter.finish();
   }
 
@@ -266,19 +280,14 @@ struct LinearScatter : public torch::autograd::Function<LinearScatter> {
     const auto saved = context->get_saved_variables();
     const at::Tensor& weight = saved[1];
     comm::Group& group = group_of(context);
-    const RowChunks chunks(saved[0].size(1), saved[0].size(0), group.size());
-    const at::Tensor whole = to_chunk_order(saved[0], chunks);
-    const at::Tensor own = gradients[0].transpose(0, 1).contiguous();
-    const at::Tensor upstream = at::empty({whole.size(0), whole.size(1), weight.size(0)}, whole.options());
-    const at::Tensor of_x = at::empty(whole.sizes(), whole.options());
-    ChunkGather gather(group, chunks, own, upstream);
-    for (size_t chunk = 0; chunk < chunks.size(); ++chunk) {
-      const at::Tensor rows = gather.wait(chunk);
-      at::Tensor to = matrix(of_x.narrow(0, gather.begin(chunk), rows.size(0)));
-      at::mm_out(to, matrix(rows), weight);
-    }
+    const int64_t length = context->saved_data["length"].toInt();
+    const RowChunks chunks(length, gradients[0].size(0), group.size());
+    auto [of_x, upstream] = gathered_product(group, chunks, gradients[0].transpose(0, 1).contiguous(), length,
+                                             weight, std::nullopt);
     at::Tensor of_weight;
-    if (context->needs_input_grad(1)) of_weight = at::mm(matrix(upstream).t(), matrix(whole));
+    if (saved[0].defined())
+      of_weight = at::mm(matrix(upstream).t(), matrix(to_chunk_order(saved[0], chunks)));
+    upstream.reset();
     return {from_chunk_order(of_x, chunks), of_weight, {}};
   }
 };
@@ -292,7 +301,8 @@ int64_t handle(const TensorParallel& ranks) {
 GatheredLinear gather_linear(const TensorParallel& ranks, const at::Tensor& x, const at::Tensor& weight,
                              const at::Tensor& bias, int64_t length, bool want_rows) {
   if (ranks.size() == 1) return {at::linear(x, weight, bias), x};
-  const auto results = GatherLinear::apply(x, weight, bias, handle(ranks), length, want_rows);
+  const auto given = bias.defined() ? std::optional(bias) : std::nullopt;
+  const auto results = GatherLinear::apply(x, weight, given, handle(ranks), length, want_rows);
   return {results[0], want_rows ? results[1] : at::Tensor()};
 }
 

@@ -90,6 +90,13 @@ std::vector<GroupTraffic> Mesh::traffic() const {
   return lines;
 }
 
+int64_t Mesh::shared_bytes() const {
+  int64_t sum = 0;
+  for (const auto* group : {&world_, &shard_gather_, &shard_reduce_, &replicas_, &tp_, &tp_control_})
+    sum += (*group)->shared_bytes();
+  return sum;
+}
+
 void Mesh::close() {
   for (const auto* group : {&tp_control_, &tp_, &replicas_, &shard_reduce_, &shard_gather_, &world_}) {
     (*group)->close();

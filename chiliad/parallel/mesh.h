@@ -75,6 +75,8 @@ class Mesh {
 
   /// By group, those of one rank left out.
   [[nodiscard]] std::vector<GroupTraffic> traffic() const;
+  /// Bytes of tensors in memory that peers read in place; the allocator of tensors does not know of them.
+  [[nodiscard]] int64_t shared_bytes() const;
   /// Leaves all groups, in the same order on every rank.
   void close();
 

@@ -36,6 +36,12 @@ std::pair<int64_t, int64_t> even_part(int64_t length, int index, int count) {
   return {begin, begin + base + (index < larger ? 1 : 0)};
 }
 
+int64_t num_row_chunks(int64_t length, int64_t items, int64_t size) {
+  constexpr int64_t kMost = 4;
+  constexpr int64_t kRowsOfProduct = 256;  // fewer would make products slow
+  return std::clamp(length / size * items / kRowsOfProduct, int64_t{1}, kMost);
+}
+
 LayerDecl tensor_shard(const LayerDecl& layer, int size) {
   LayerDecl local = layer;
   for (auto& param : local.params) param.shape = local_shape(param, size);

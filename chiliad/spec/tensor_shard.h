@@ -13,6 +13,10 @@ namespace chiliad::spec {
 /// returns: [begin, end)
 [[nodiscard]] std::pair<int64_t, int64_t> even_part(int64_t length, int index, int count);
 
+/// Into how many chunks tensor-parallel ranks cut the rows of `items` sequences, so that one can be exchanged
+/// while the product of another is made (layers/parallel_linear.h). The same on all ranks.
+[[nodiscard]] int64_t num_row_chunks(int64_t length, int64_t items, int64_t size);
+
 /// What each of `size` tensor-parallel ranks holds of a layer: the same parameters with their local shapes.
 /// Throws InvalidInput naming a parameter whose cut dimension `size` does not divide.
 [[nodiscard]] LayerDecl tensor_shard(const LayerDecl& layer, int size);

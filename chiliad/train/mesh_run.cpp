@@ -88,7 +88,7 @@ void run_rank(const spec::RunFile& file, const index::Index& index, int64_t num_
     if (options.watch && mesh.rank() == 0) options.watch(step + 1);
   }
   out.run.state_bytes = trainer.state_bytes();
-  out.run.peak_bytes = meter.peak_bytes();
+  out.run.peak_bytes = meter.peak_bytes() + mesh.shared_bytes();
 }
 
 /// Ranks share this machine's cores here, so that they wait longer for each other than a job's do.

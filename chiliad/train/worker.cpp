@@ -344,7 +344,8 @@ class WorkerRun {
 
   void flush_metrics() {
     if (arguments_.rank != 0 || metrics_.empty()) return;
-    link_.send(ipc::FrameType::kMetrics, metrics_.take(run_file_.run.steps, meter_.peak_bytes()));
+    link_.send(ipc::FrameType::kMetrics,
+               metrics_.take(run_file_.run.steps, meter_.peak_bytes() + mesh_->shared_bytes()));
     meter_.reset_peak();
   }
 

@@ -19,6 +19,7 @@ class OwnRegion {
 
   /// Bytes for good, 64-aligned; null where there are not so many left.
   [[nodiscard]] std::byte* keep(size_t num_bytes);
+  [[nodiscard]] size_t kept_bytes() const { return kept_used_; }
   /// Where the bytes lie in the region, if they do.
   [[nodiscard]] std::optional<size_t> offset_of(const void* data, size_t num_bytes) const;
   /// The largest copy that the ring can hold.

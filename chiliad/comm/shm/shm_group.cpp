@@ -157,6 +157,8 @@ class SharedMemoryGroup final : public Group {
         data, {num_bytes}, [memory = memory_](void*) {}, at::kByte);
   }
 
+  [[nodiscard]] int64_t shared_bytes() const override { return static_cast<int64_t>(own_.kept_bytes()); }
+
   void await_read(const at::Tensor& memory) override {
     const auto begin = own_.offset_of(memory.const_data_ptr(), memory.nbytes());
     if (!begin.has_value()) return;

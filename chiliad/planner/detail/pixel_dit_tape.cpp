@@ -56,8 +56,7 @@ Value after_norm(TapeOps& ops, Value x, Value modulation, const Sizes& n, int64_
   const int64_t own = n.items * ops.own_rows(n.image);
   const Value normed = ops.norm_modulate(x, modulation, own, n.d);
   if (!ops.is_shared()) ops.again(normed, 2 * own * n.d);
-  const Value rows = ops.gather_rows(normed, n.image, n.d);
-  return ops.linear(rows, n.items * n.image, n.d, out);
+  return ops.gathered_linear(normed, n.image, n.d, out);
 }
 
 void diffusion_block(TapeOps& ops, const Sizes& n) {
@@ -75,7 +74,7 @@ void diffusion_block(TapeOps& ops, const Sizes& n) {
   const Value mixed = ops.hold(ops.attention({qkv}, {rows, n.image, n.image, n.heads / tp, n.d / n.heads}));
   Value x = ops.gated_residual(image, m, ops.scattered_linear(mixed, n.image, part, n.d, true), own);
   const Value kv = ops.parts(ops.hold(ops.linear(text, words, n.d, 2 * part)), 2 * words * part);
-  const Value q = ops.hold(ops.linear(ops.gather_rows(x, n.image, n.d), rows, n.d, part));
+  const Value q = ops.hold(ops.gathered_linear(x, n.image, n.d, part));
   const Value seen = ops.hold(ops.attention({q, kv}, {rows, n.text, n.image, n.heads / tp, n.d / n.heads}));
   x = ops.hold(ops.add(x, ops.scattered_linear(seen, n.image, part, n.d, true), own));
   const Value inner = ops.hold(after_norm(ops, x, m, n, n.hidden / tp));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "chiliad/spec/tensor_shard.h"
+
 namespace chiliad::planner::detail {
 namespace {
 
@@ -117,12 +119,47 @@ Value TapeOps::sum_partial(Value x, int64_t size) {
   return tape_.add({.inputs = {x}, .result = bytes(size), .forward_work = all, .backward_work = all});
 }
 
+bool TapeOps::reorders(int64_t length) const {
+  return setup_.shape.items > 1 || spec::num_row_chunks(length, setup_.shape.items, setup_.tp) > 1;
+}
+
+Value TapeOps::gathered_linear(Value x, int64_t length, int64_t in, int64_t out) {
+  const int64_t items = setup_.shape.items;
+  if (!is_shared()) return linear(x, items * length, in, out);
+  const int64_t all_in = bytes(items * length * in);
+  const int64_t all_out = bytes(items * length * out);
+  const int64_t own_in = reorders(length) ? bytes(items * own_rows(length) * in) : 0;
+  const int64_t copy_out = reorders(length) ? all_out : 0;
+  TapeOp op{.inputs = {x},
+            .result = all_out,
+            .forward_work = std::max(own_in, copy_out),
+            .backward_work = copy_out + 2 * all_in + own_in};
+  if (setup_.trained) {
+    op.kept = all_in;
+    op.weight_gradient = bytes(in * out);
+  } else {
+    op.forward_work += all_in;
+  }
+  return tape_.add(op);
+}
+
 Value TapeOps::scattered_linear(Value x, int64_t length, int64_t in, int64_t out, bool bias) {
   const int64_t items = setup_.shape.items;
-  const Value sum = scatter_rows(linear(x, items * length, in, out), length, out);
-  if (!is_shared() || !bias) return sum;
-  return tape_.add(
-      {.inputs = {sum}, .result = bytes(items * own_rows(length) * out), .passes_gradient = true});
+  if (!is_shared()) return linear(x, items * length, in, out);
+  const int64_t all_out = bytes(items * length * out);
+  const int64_t own_out = bytes(items * own_rows(length) * out);
+  const int64_t copies = reorders(length) ? bytes(items * length * in) + own_out : 0;
+  TapeOp op{.inputs = {x},
+            .result = own_out,
+            .forward_work = 2 * all_out + copies,
+            .backward_work = all_out + copies};
+  if (setup_.trained) {
+    op.saved = {x};
+    op.weight_gradient = bytes(in * out);
+  }
+  const Value sum = tape_.add(op);
+  if (!bias) return sum;
+  return tape_.add({.inputs = {sum}, .result = own_out, .passes_gradient = true});
 }
 
 Value TapeOps::summed_linear(Value x, int64_t rows, int64_t in, int64_t out) {

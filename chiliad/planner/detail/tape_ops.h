@@ -56,6 +56,8 @@ class TapeOps {
 
   /// All rows of what the ranks have of [items, length, width]; itself with one rank.
   Value gather_rows(Value x, int64_t length, int64_t width);
+  /// A linear layer on all rows of what the ranks have (layers/parallel_linear.h).
+  Value gathered_linear(Value x, int64_t length, int64_t in, int64_t out);
   /// Sums over the ranks: own rows of it, or all; itself with one rank.
   Value scatter_rows(Value x, int64_t length, int64_t width);
   Value sum_partial(Value x, int64_t size);
@@ -67,6 +69,9 @@ class TapeOps {
   Value again(Value value, int64_t work_values = 0);
 
  private:
+  /// Whether rows are put into another order for an exchange.
+  [[nodiscard]] bool reorders(int64_t length) const;
+
   TapeSetup setup_;
   Tape tape_;
 };

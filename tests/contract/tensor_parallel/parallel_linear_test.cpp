@@ -112,7 +112,7 @@ TEST_P(ParallelLinear, LinearScatterIsTheLayerOfOneRank) {
 }
 
 TEST_P(ParallelLinear, AFrozenWeightHasNoGradient) {
-  on_ranks([&](const TensorParallel& ranks) {
+  static_cast<void>(on_ranks([&](const TensorParallel& ranks) {
     const at::Tensor own = part(x_, 1, ranks);
     const at::Tensor w = part(weight_, 0, ranks).detach();
     const auto got = gather_linear(ranks, own, w, {}, GetParam().length, false);
@@ -120,7 +120,7 @@ TEST_P(ParallelLinear, AFrozenWeightHasNoGradient) {
     EXPECT_TRUE(own.grad().defined());
     EXPECT_FALSE(w.grad().defined());
     return std::vector<at::Tensor>{};
-  });
+  }));
 }
 
 INSTANTIATE_TEST_SUITE_P(Lengths, ParallelLinear,

@@ -49,7 +49,7 @@ class ParametersDigestTest : public testing::Test {
     std::vector<std::jthread> threads;
     for (const auto& meeting : meetings) {
       threads.emplace_back([&] {
-        parallel::Mesh mesh(*meeting, shape, train::mesh_bytes(settings));
+        parallel::Mesh mesh(*meeting, shape, train::mesh_bytes(settings, shape));
         const SystemClock clock;
         train::TrainerSetup setup;
         setup.run = &settings;

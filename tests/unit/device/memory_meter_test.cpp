@@ -1,6 +1,7 @@
 #include "chiliad/device/memory_meter.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -49,6 +50,24 @@ TEST(MemoryMeterTest, TensorsMayOutliveIt) {
   meter.reset();
   EXPECT_EQ(tensor.sum().item<float>(), 100.0F);
   tensor.reset();
+}
+
+TEST(MemoryMeterTest, ServesRawMemory) {
+  const MemoryMeter meter;
+  c10::Allocator* allocator = c10::GetCPUAllocator();
+  void* memory = allocator->raw_allocate(100);
+  EXPECT_EQ(meter.live_bytes(), 100);
+  allocator->raw_deallocate(memory);
+  EXPECT_EQ(meter.live_bytes(), 0);
+}
+
+TEST(MemoryMeterTest, RawMemoryMayOutliveIt) {
+  std::optional<MemoryMeter> meter(std::in_place);
+  void* counted = c10::GetCPUAllocator()->raw_allocate(100);
+  meter.reset();
+  void* plain = c10::GetCPUAllocator()->raw_allocate(100);
+  c10::GetCPUAllocator()->raw_deallocate(counted);
+  c10::GetCPUAllocator()->raw_deallocate(plain);
 }
 
 TEST(MemoryMeterTest, KeepsTheAlignmentOfTensors) {
