@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "chiliad/base/error.h"
+#include "chiliad/layers/rank_sum.h"
 #include "chiliad/spec/tensor_shard.h"
 
 namespace chiliad::layers {
@@ -165,12 +165,10 @@ class ChunkScatter {
   };
 
   [[nodiscard]] at::Tensor sum(const at::Tensor& received) const {
-    const int64_t rows = received.numel() / (group_.size() * row_[0] * row_[1]);
-    const at::Tensor parts = received.view({group_.size(), rows, row_[0], row_[1]});
-    const auto type = received.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-    at::Tensor total = parts[0].to(type, false, true);
-    for (int64_t i = 1; i < parts.size(0); ++i) total.add_(parts[i]);
-    return total.to(received.scalar_type());
+    const int64_t mine = received.numel() / group_.size();
+    const std::vector<int64_t> sizes = {mine / (row_[0] * row_[1]), row_[0], row_[1]};
+    if (mine == 0) return received.view(sizes);
+    return sum_of_ranks(received, group_.size()).view(sizes);
   }
 
   comm::Group& group_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "chiliad/base/error.h"
+#include "chiliad/layers/rank_sum.h"
 #include "chiliad/spec/tensor_shard.h"
 
 namespace chiliad::layers {
@@ -45,14 +46,6 @@ at::Tensor gather(comm::Group& group, const at::Tensor& x, int64_t length) {
   return all.transpose(0, 1).contiguous();
 }
 
-at::Tensor sum_parts(const at::Tensor& parts, int64_t num_parts) {
-  const at::Tensor list = parts.view({num_parts, -1});
-  const auto type = parts.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-  at::Tensor sum = list[0].to(type, false, true);
-  for (int64_t i = 1; i < num_parts; ++i) sum.add_(list[i]);
-  return sum.to(parts.scalar_type());
-}
-
 at::Tensor scatter(comm::Group& group, const at::Tensor& x) {
   const at::Tensor whole = rows_first(x);
   const int64_t length = whole.size(0);
@@ -66,7 +59,7 @@ at::Tensor scatter(comm::Group& group, const at::Tensor& x) {
   const auto [begin, end] = spec::even_part(length, group.rank(), group.size());
   sizes[0] = end - begin;
   if (mine == 0) return at::zeros(sizes, whole.options()).transpose(0, 1).contiguous();
-  return sum_parts(received, group.size()).view(sizes).transpose(0, 1).contiguous();
+  return sum_of_ranks(received, group.size()).view(sizes).transpose(0, 1).contiguous();
 }
 
 at::Tensor sum_all(comm::Group& group, const at::Tensor& x) {
@@ -74,7 +67,7 @@ at::Tensor sum_all(comm::Group& group, const at::Tensor& x) {
   at::Tensor all = at::empty({own.numel() * group.size()}, own.options());
   group.all_gather(all, own.view({-1}))->wait();
   if (own.numel() == 0) return own;
-  return sum_parts(all, group.size()).view(own.sizes());
+  return sum_of_ranks(all, group.size()).view(own.sizes());
 }
 
 // The group is passed as a number: the saved data of a function holds no pointers.
