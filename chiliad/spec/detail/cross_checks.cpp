@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <numeric>
 #include <set>
 #include <string>
 #include <string_view>
@@ -132,6 +133,15 @@ Found check_language(const ModelOptions& model) {
   return check_rope(model);
 }
 
+/// A quarter of the width each for sine and cosine of a patch's row and column.
+Found check_picture_width(const ModelOptions& model) {
+  if (model.width % 4 == 0) return std::nullopt;
+  const int64_t step = std::lcm(int64_t{4}, model.heads);
+  return Conflict{"model.width",
+                  fmt::format("expected a multiple of 4 for family {}, got {}. Did you mean {}?",
+                              model.family, model.width, (model.width / step + 1) * step)};
+}
+
 Found check_multiple(const char* key, int64_t value, int64_t step) {
   if (value % step == 0) return std::nullopt;
   return Conflict{key, fmt::format("expected a multiple of data.bucket_step ({}), got {}. Did you mean {}?",
@@ -205,15 +215,17 @@ Found check_budget(const ParallelOptions& parallel) {
                   parallel.recompute, parallel.memory_budget)};
 }
 
-/// Whether `tp` ranks can share every layer.
-bool can_share(const LayerTable& table, int64_t heads, int64_t tp) {
-  if (heads % tp != 0) return false;
+/// What keeps `tp` ranks from sharing every layer; empty: nothing.
+std::string sharing_obstacle(const LayerTable& table, int64_t heads, int64_t tp) {
+  if (heads % tp != 0) return fmt::format("{} (key) heads are not a multiple of it", heads);
   try {
     for (const auto& layer : table.layers) static_cast<void>(tensor_shard(layer, static_cast<int>(tp)));
-  } catch (const InvalidInput&) {
-    return false;
+  } catch (const InvalidInput& error) {
+    const std::string text = error.what();
+    const size_t begin = error.place().empty() ? 0 : error.place().size() + 2;
+    return text.substr(begin, text.find(". Choose") - begin);
   }
-  return true;
+  return {};
 }
 
 /// The nearest number of tensor-parallel ranks that works is named.
@@ -222,15 +234,14 @@ Found check_tensor_parallel(const RunFile& file) {
   if (tp == 1) return std::nullopt;
   const auto table = make_layer_table(file.model);
   const int64_t heads = file.model.kv_heads == 0 ? file.model.heads : file.model.kv_heads;
-  if (can_share(table, heads, tp)) return std::nullopt;
+  const std::string obstacle = sharing_obstacle(table, heads, tp);
+  if (obstacle.empty()) return std::nullopt;
   int64_t smaller = tp - 1;
-  while (!can_share(table, heads, smaller)) --smaller;
-  return Conflict{
-      "parallel.tp",
-      fmt::format(
-          "expected a number that divides the (key) heads ({}) and the cut sizes of every layer, got {}. "
-          "Did you mean {}?",
-          heads, tp, smaller)};
+  while (!sharing_obstacle(table, heads, smaller).empty()) --smaller;
+  return Conflict{"parallel.tp",
+                  fmt::format("expected a number that divides the (key) heads and the cut sizes of every "
+                              "layer, got {}: {}. Did you mean {}?",
+                              tp, obstacle, smaller)};
 }
 
 Found check_documents(const DataOptions& data) {
@@ -272,6 +283,7 @@ Found find_conflict(const RunFile& file) {
   if (auto conflict = check_tensor_parallel(file)) return conflict;
   if (auto conflict = check_frozen(file)) return conflict;
   if (is_language_model(file.model)) return std::nullopt;
+  if (auto conflict = check_picture_width(file.model)) return conflict;
   return check_buckets(file.data, file.model.patch);
 }
 

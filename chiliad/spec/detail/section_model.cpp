@@ -28,7 +28,7 @@ std::vector<Option> pixel_dit_options() {
        "pixel_dit: width of the MLP as a multiple of width"},
       {"text_layers", at<&O::text_layers>, WholeRule{0, 256}, kFixed,
        "pixel_dit: encoder layers over the caption's tokens"},
-      {"text_max_tokens", at<&O::text_max_tokens>, WholeRule{1, 65536}, kFixed,
+      {"text_max_tokens", at<&O::text_max_tokens>, WholeRule{4, 65536}, kFixed,
        "pixel_dit: captions are cut here, never inside a UTF-8 character"},
   };
 }

@@ -280,6 +280,21 @@ TEST(CrossCheckTest, HeadSizeIsEven) {
   EXPECT_THAT(error_of(with("model:\n  width: 12\n")), HasSubstr("expected an even head size"));
 }
 
+TEST(CrossCheckTest, PicturesNeedAWidthOfFours) {
+  EXPECT_THAT(
+      error_of(with("model:\n  width: 38\n  heads: 1\n")),
+      HasSubstr("model.width: expected a multiple of 4 for family pixel_dit, got 38. Did you mean 40?"));
+}
+
+TEST(CrossCheckTest, ACaptionHoldsAnyCharacter) {
+  EXPECT_THAT(error_of(with("model:\n  text_max_tokens: 3\n")), HasSubstr("expected a whole number in [4, 65536]"));
+}
+
+TEST(CrossCheckTest, WhatTensorParallelRanksCannotShareIsNamed) {
+  EXPECT_THAT(error_of(with("parallel: {nproc: 3, tp: 3}\n")),
+              HasSubstr("got 3: 4 (key) heads are not a multiple of it. Did you mean 2?"));
+}
+
 TEST(CrossCheckTest, BucketStepIsAMultipleOfPatch) {
   EXPECT_THAT(error_of(with("  bucket_step: 4\n")),
               HasSubstr("expected a multiple of model.patch (8), got 4"));
