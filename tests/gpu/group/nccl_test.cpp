@@ -72,15 +72,16 @@ TEST_P(NcclOfOneTest, AGroupCanBeClosedTwice) {
 TEST_P(NcclOfTwoTest, EqualPartsAreGatheredInPlace) {
   run_ranks(GetParam(), [&](Group& group) {
     at::Tensor flat = at::full({6}, -1.0, on(group, GetParam(), at::kBFloat16));
-    flat.narrow(0, 3L * group.rank(), 3).fill_(group.rank());
-    group.all_gather_parts(flat, std::vector<int64_t>{3, 3})->wait();
+    const at::Tensor own = flat.narrow(0, 3L * group.rank(), 3);
+    own.fill_(group.rank());
+    group.all_gather_parts(flat, std::vector<int64_t>{3, 3}, own)->wait();
     EXPECT_TRUE(at::equal(flat.to(at::kCPU, at::kFloat), at::tensor({0.F, 0.F, 0.F, 1.F, 1.F, 1.F})));
   });
 }
 
 TEST_P(NcclOfTwoTest, AMeetingMakesGroupsOfGpus) {
   const auto body = [&](Meeting& meeting) {
-    const auto group = meeting.make_group({"pair", {0, 1}, 1 << 16, meeting.rank(), 2});
+    const auto group = meeting.make_group({"pair", {0, 1}, 1 << 16, 0, meeting.rank(), 2});
     meeting.finish();
     at::Tensor out = at::empty({2}, on(*group, GetParam(), at::kFloat));
     group->all_gather(out, at::full({1}, 1.0 + group->rank(), out.options()))->wait();
@@ -94,7 +95,7 @@ TEST_P(NcclOfTwoTest, AMemberThatNeverComesIsLost) {
   const auto body = [&](Meeting& meeting) {
     if (meeting.rank() == 1) return meeting.finish();
     const std::string text = thrown_by<PeerLost>([&] {
-      (void)meeting.make_group({"pair", {0, 1}, 1 << 16, 0});
+      (void)meeting.make_group({"pair", {0, 1}, 1 << 16, 0, 0});
     });
     EXPECT_NE(text.find("connecting"), std::string::npos) << text;
     meeting.finish();
