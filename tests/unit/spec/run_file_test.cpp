@@ -287,7 +287,8 @@ TEST(CrossCheckTest, PicturesNeedAWidthOfFours) {
 }
 
 TEST(CrossCheckTest, ACaptionHoldsAnyCharacter) {
-  EXPECT_THAT(error_of(with("model:\n  text_max_tokens: 3\n")), HasSubstr("expected a whole number in [4, 65536]"));
+  EXPECT_THAT(error_of(with("model:\n  text_max_tokens: 3\n")),
+              HasSubstr("expected a whole number in [4, 65536]"));
 }
 
 TEST(CrossCheckTest, WhatTensorParallelRanksCannotShareIsNamed) {
