@@ -14,10 +14,10 @@ namespace {
 using namespace chiliad;
 using Seconds = std::chrono::duration<double>;
 
-constexpr parallel::MeshShape kShape{.dp_replicate = 4, .dp_shard = 8, .tp = 8};
+constexpr parallel::MeshShape kShape{.dp_replicate = 4, .dp_shard = 4, .tp = 4, .cp = 2, .pp = 2};
 constexpr int64_t kRoom = 64 << 10;
 constexpr parallel::GroupBytes kEach{kRoom, 0};
-constexpr parallel::MeshBytes kBytes{kEach, kEach, kEach, kEach, kEach, kEach};
+constexpr parallel::MeshBytes kBytes{kEach, kEach, kEach, kEach, kEach, kEach, kEach, kEach};
 
 /// Until the last rank has its groups, and until the last has agreed with all others once.
 struct Times {

@@ -2,11 +2,14 @@
 // prints one JSON object: the step, what it waited for the wire, what it sent, and what the program would
 // take at best on such a wire.
 #include <fmt/core.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,53 +29,90 @@ using namespace chiliad;
 constexpr int kRanks = 2;
 constexpr int kWarmUp = 2;
 
-/// Seconds of each instruction kind and layer, medians over steps.
-class InstructionTimes {
+/// Seconds of the computation of one step by layer.
+class StepTimes {
  public:
+  explicit StepTimes(size_t num_layers)
+      : seconds_(DType::kF32, Shape{static_cast<int64_t>(3 * num_layers)}) {}
+
   void begin(Nanoseconds now, const schedule::Instruction& instruction) {
     end(now);
     open_ = instruction;
     since_ = now;
   }
   void end(Nanoseconds now) {
-    if (open_.has_value()) times_[{open_->op, open_->layer}].push_back(to_seconds(now - since_));
+    if (open_.has_value() && kind(open_->op) >= 0) {
+      const auto index = static_cast<size_t>(3 * open_->layer + kind(open_->op));
+      seconds_.as<float>()[index] += static_cast<float>(to_seconds(now - since_));
+    }
     open_.reset();
   }
-  [[nodiscard]] double of(schedule::Op op, int32_t layer) const {
-    const auto found = times_.find({op, layer});
-    if (found == times_.end()) return 0.0;
-    auto values = found->second;
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
-  }
+  /// [layer][forward, backward, optimize]
+  [[nodiscard]] const HostArray& seconds() const { return seconds_; }
 
  private:
+  static int kind(schedule::Op op) {
+    using schedule::Op;
+    return op == Op::kForward ? 0 : op == Op::kBackward ? 1 : op == Op::kOptimize ? 2 : -1;
+  }
+
+  HostArray seconds_;
   std::optional<schedule::Instruction> open_;
   Nanoseconds since_{0};
-  std::map<std::pair<schedule::Op, int32_t>, std::vector<double>> times_;
 };
 
-/// The program with this rank's computation as measured and a wire of `bytes_per_second` in each direction.
-schedule::Prediction ceiling(const InstructionTimes& times, const std::vector<int64_t>& shard_bytes,
-                             bool overlap, double bytes_per_second) {
-  using schedule::Op;
-  schedule::ProgramOptions options;
-  options.num_layers = static_cast<int32_t>(shard_bytes.size());
-  options.num_slots = 1;
-  options.sharded = true;
-  options.overlap = overlap;
+/// The program's costs with this computation and a wire of `bytes_per_second` in each direction.
+schedule::Costs costs_of(const float* seconds, const std::vector<int64_t>& shard_bytes,
+                         double bytes_per_second) {
   schedule::Costs costs;
-  for (int32_t layer = 0; layer < options.num_layers; ++layer) {
-    costs.forward.push_back({times.of(Op::kForward, layer)});
-    costs.backward.push_back({times.of(Op::kBackward, layer)});
-    costs.optimize.push_back(times.of(Op::kOptimize, layer));
-    const double wire = static_cast<double>(shard_bytes[static_cast<size_t>(layer)]) / bytes_per_second;
+  for (const int64_t bytes : shard_bytes) {
+    costs.forward.push_back({seconds[0]});
+    costs.backward.push_back({seconds[1]});
+    costs.optimize.push_back(seconds[2]);
+    const double wire = static_cast<double>(bytes) / bytes_per_second;
     costs.unshard.push_back(wire);
     costs.reduce.push_back(wire);
     costs.reduce_replicas.push_back(0.0);
     costs.gather.push_back(0.0);
+    seconds += 3;
   }
-  return schedule::simulate(schedule::make_program(options), costs);
+  return costs;
+}
+
+schedule::Program program_of(const spec::ParallelOptions& parallel, size_t num_layers) {
+  schedule::ProgramOptions options;
+  options.num_layers = static_cast<int32_t>(num_layers);
+  options.num_slots = 1;
+  options.sharded = true;
+  options.overlap = parallel.overlap;
+  options.ahead = static_cast<int32_t>(parallel.prefetch_layers);
+  return schedule::make_program(options);
+}
+
+/// Of every rank, in rank order.
+HostArray gather_times(parallel::Mesh& mesh, const HostArray& own) {
+  HostArray all(DType::kF32, Shape{kRanks * own.shape().count()});
+  mesh.world().all_gather(device::as_tensor(all), device::as_tensor(own))->wait();
+  return all;
+}
+
+double sum_of(std::span<const float> seconds) {
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0);
+}
+
+/// Of all threads of this process, user and system.
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
 }
 
 /// What the command line says.
@@ -109,45 +149,56 @@ int run(const Arguments& arguments) {
   setup.clock = &clock;
   setup.rates = spec::rates_of(file.parallel);
   train::Trainer trainer(std::move(setup));
-  InstructionTimes times;
-  std::vector<double> walls;
-  double waited = 0.0;
-  int64_t sent = 0;
-  int slots = 0;
-  for (int64_t step = 0; step < arguments.steps; ++step) {
-    const bool measured = step >= kWarmUp;
-    static_cast<void>(trainer.account().close_step());
-    int64_t before = 0;
-    for (const auto& group : mesh.traffic()) before += group.traffic.bytes_sent;
-    static_cast<void>(trainer.run_step(false, [&](int64_t, int32_t, const schedule::Instruction& i) {
-      slots = std::max(slots, i.slot + 1);
-      if (measured) times.begin(clock.now(), i);
-    }));
-    times.end(clock.now());
-    const auto account = trainer.account().close_step();
-    if (!measured) continue;
-    walls.push_back(account.wall);
-    waited += account.seconds[static_cast<size_t>(observe::Row::kCommunication)];
-    sent = -before;
-    for (const auto& group : mesh.traffic()) sent += group.traffic.bytes_sent;
-  }
   std::vector<int64_t> shard_bytes;
   int64_t ideal = 0;
+  const size_t num_layers = trainer.shards().size();
   for (const auto& layer : trainer.shards()) {
     const auto& sizes = layer->layout().shard_sizes();
     shard_bytes.push_back(4 * *std::max_element(sizes.begin(), sizes.end()));
-    // Gathered forward and (but for the last) backward: what I have; reduced: what the peer has.
-    const bool last = shard_bytes.size() == trainer.shards().size();
-    ideal += 4 * (sizes[static_cast<size_t>(rank)] * (last ? 1 : 2) + sizes[static_cast<size_t>(1 - rank)]);
+    // Gathered forward and (but for the last ones) backward: what I have; reduced: what the peer has.
+    const bool once = shard_bytes.size() + static_cast<size_t>(file.parallel.prefetch_layers) > num_layers;
+    ideal += 4 * (sizes[static_cast<size_t>(rank)] * (once ? 1 : 2) + sizes[static_cast<size_t>(1 - rank)]);
   }
-  const auto best = ceiling(times, shard_bytes, file.parallel.overlap, arguments.megabits * 1e6 / 8);
-  std::sort(walls.begin(), walls.end());
+  const schedule::Program program = program_of(file.parallel, num_layers);
+  const double wire = arguments.megabits * 1e6 / 8;
+  std::map<std::string, std::vector<double>> found;
+  int64_t sent = 0;
+  for (int64_t step = 0; step < arguments.steps; ++step) {
+    static_cast<void>(trainer.account().close_step());
+    int64_t before = 0;
+    for (const auto& group : mesh.traffic()) before += group.traffic.bytes_sent;
+    StepTimes times(num_layers);
+    const double cpu_before = cpu_seconds();
+    int slots = 0;
+    static_cast<void>(trainer.run_step(false, [&](int64_t, int32_t, const schedule::Instruction& i) {
+      slots = std::max(slots, i.slot + 1);
+      times.begin(clock.now(), i);
+    }));
+    times.end(clock.now());
+    const auto account = trainer.account().close_step();
+    const double cpu = cpu_seconds() - cpu_before;
+    CHILIAD_CHECK_EQ(slots, 1);
+    sent = -before;
+    for (const auto& group : mesh.traffic()) sent += group.traffic.bytes_sent;
+    const auto all = gather_times(mesh, times.seconds());
+    if (step < kWarmUp) continue;
+    std::vector<schedule::Costs> ranks;
+    for (size_t r = 0; r < kRanks; ++r)
+      ranks.push_back(costs_of(all.as<float>().data() + r * 3 * num_layers, shard_bytes, wire));
+    const auto best = schedule::simulate(program, ranks);
+    found["step"].push_back(account.wall);
+    found["waited"].push_back(account.seconds[static_cast<size_t>(observe::Row::kCommunication)]);
+    found["ceiling"].push_back(best.seconds);
+    found["ratio"].push_back(best.seconds / account.wall);
+    found["compute"].push_back(best.compute);
+    found["cpu_beside_compute"].push_back(
+        cpu - sum_of(all.as<float>().subspan(static_cast<size_t>(rank) * 3 * num_layers, 3 * num_layers)));
+    found["communication"].push_back(best.communication);
+  }
   if (rank == 0) {
-    fmt::print(
-        "{{\"step\":{:.4f},\"waited\":{:.4f},\"sent\":{},\"ideal_sent\":{},\"layers\":{},\"slots\":{},"
-        "\"ceiling\":{:.4f},\"compute\":{:.4f},\"communication\":{:.4f}}}\n",
-        walls[walls.size() / 2], waited / static_cast<double>(walls.size()), sent, ideal, shard_bytes.size(),
-        slots, best.seconds, best.compute, best.communication);
+    fmt::print("{{\"sent\":{},\"ideal_sent\":{},\"layers\":{}", sent, ideal, num_layers);
+    for (const auto& [name, values] : found) fmt::print(",\"{}\":{:.4f}", name, median(values));
+    fmt::print("}}\n");
   }
   mesh.close();
   return 0;

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -48,15 +49,26 @@ class GroupMaker {
 }  // namespace
 
 std::string MeshShape::to_string() const {
-  return fmt::format("dp_replicate {} x dp_shard {} x tp {}", dp_replicate, dp_shard, tp);
+  return fmt::format("{}dp_replicate {} x dp_shard {} x {}tp {}", pp > 1 ? fmt::format("pp {} x ", pp) : "",
+                     dp_replicate, dp_shard, cp > 1 ? fmt::format("cp {} x ", cp) : "", tp);
 }
 
 MeshPlace MeshPlace::of(int rank, const MeshShape& shape) {
-  return {rank / (shape.dp_shard * shape.tp), rank / shape.tp % shape.dp_shard, rank % shape.tp};
+  MeshPlace place;
+  for (const auto& [coordinate, size] : {std::pair(&MeshPlace::tp, shape.tp),
+                                         {&MeshPlace::cp, shape.cp},
+                                         {&MeshPlace::shard, shape.dp_shard},
+                                         {&MeshPlace::replica, shape.dp_replicate},
+                                         {&MeshPlace::stage, shape.pp}}) {
+    place.*coordinate = rank % size;
+    rank /= size;
+  }
+  return place;
 }
 
 int MeshPlace::rank(const MeshShape& shape) const {
-  return (replica * shape.dp_shard + shard) * shape.tp + tp;
+  const int data = (stage * shape.dp_replicate + replica) * shape.dp_shard + shard;
+  return (data * shape.cp + cp) * shape.tp + tp;
 }
 
 Mesh::Mesh(comm::Meeting& meeting, const MeshShape& shape, const MeshBytes& bytes)
@@ -69,6 +81,8 @@ Mesh::Mesh(comm::Meeting& meeting, const MeshShape& shape, const MeshBytes& byte
   replicas_ = maker.along(&MeshPlace::replica, shape_.dp_replicate, "replicas", bytes.replicas);
   tp_ = maker.along(&MeshPlace::tp, shape_.tp, "tp", bytes.tp);
   tp_control_ = maker.along(&MeshPlace::tp, shape_.tp, "tp_control", bytes.tp_control);
+  cp_ = maker.along(&MeshPlace::cp, shape_.cp, "cp", bytes.cp);
+  pp_ = maker.along(&MeshPlace::stage, shape_.pp, "pp", bytes.pp);
   meeting.finish();
 }
 
@@ -76,15 +90,20 @@ layers::TensorParallel Mesh::tensor_parallel() const {
   return {shape_.tp > 1 ? tp_.get() : nullptr};
 }
 
+std::array<std::pair<const char*, comm::Group*>, Mesh::kNumGroups> Mesh::groups() const {
+  return {{{"control", world_.get()},
+           {"gather", shard_gather_.get()},
+           {"reduce", shard_reduce_.get()},
+           {"replicas", replicas_.get()},
+           {"tp", tp_.get()},
+           {"tp_control", tp_control_.get()},
+           {"cp", cp_.get()},
+           {"pp", pp_.get()}}};
+}
+
 std::vector<GroupTraffic> Mesh::traffic() const {
-  const std::array<std::pair<const char*, const comm::Group*>, 6> groups{{{"control", world_.get()},
-                                                                          {"gather", shard_gather_.get()},
-                                                                          {"reduce", shard_reduce_.get()},
-                                                                          {"replicas", replicas_.get()},
-                                                                          {"tp", tp_.get()},
-                                                                          {"tp_control", tp_control_.get()}}};
   std::vector<GroupTraffic> lines;
-  for (const auto& [name, group] : groups) {
+  for (const auto& [name, group] : groups()) {
     if (group->size() > 1) lines.push_back({name, group->tier(), group->traffic()});
   }
   return lines;
@@ -92,15 +111,14 @@ std::vector<GroupTraffic> Mesh::traffic() const {
 
 int64_t Mesh::shared_bytes() const {
   int64_t sum = 0;
-  for (const auto* group : {&world_, &shard_gather_, &shard_reduce_, &replicas_, &tp_, &tp_control_})
-    sum += (*group)->shared_bytes();
+  for (const auto& [name, group] : groups()) sum += group->shared_bytes();
   return sum;
 }
 
 void Mesh::close() {
-  for (const auto* group : {&tp_control_, &tp_, &replicas_, &shard_reduce_, &shard_gather_, &world_}) {
-    (*group)->close();
-  }
+  auto all = groups();
+  std::reverse(all.begin(), all.end());
+  for (const auto& [name, group] : all) group->close();
 }
 
 std::unique_ptr<Mesh> make_solo_mesh() {

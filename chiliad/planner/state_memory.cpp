@@ -49,8 +49,11 @@ StateMemory state_memory(const spec::LayerTable& table, const spec::RunFile& fil
   memory.moments = 2 * owned;
   memory.average = file.optimizer.ema > 0.0 ? owned : 0;
   if (sharded && parallel.reshard_after_forward) {
-    // The layer at work and the one ahead; gradients of it and of the one being reduced, as large as any.
-    memory.buffers += element * (sum_of_largest(layers, 2) + 2 * sum_of_largest(layers, 1));
+    // The layer at work and those ahead; gradients of it and of those being reduced, as large as any.
+    const auto at_once = static_cast<size_t>(1 + parallel.prefetch_layers);
+    const int64_t gradients =
+        static_cast<int64_t>(std::min(at_once, layers.size())) * sum_of_largest(layers, 1);
+    memory.buffers += element * (sum_of_largest(layers, at_once) + gradients);
   } else if (sharded) {
     memory.buffers += element * all + kFloat * trained;
   }

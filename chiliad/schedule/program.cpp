@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <utility>
 
 namespace chiliad::schedule {
@@ -68,7 +69,8 @@ class Generator {
   /// slot where it has none.
   [[nodiscard]] bool goes_after_forward(int32_t layer) const {
     if (!frees() || is_lent(layer)) return false;
-    return layer < last_layer_ || last_layer_ < first_trained_;  // the last one is needed again at once
+    // The last ones are needed again at once: they would be on their way already.
+    return layer <= last_layer_ - options_.ahead || layer < first_trained_;
   }
 
   void emit(Op op, int32_t layer = -1, int32_t slot = -1) {
@@ -76,9 +78,11 @@ class Generator {
   }
 
   void forward(int32_t slot) {
-    if (gathers(slot)) emit(Op::kUnshard, 0);
+    const int32_t ahead = options_.ahead;
+    for (int32_t layer = 0; gathers(slot) && layer < std::min(ahead, last_layer_ + 1); ++layer)
+      emit(Op::kUnshard, layer);
     for (int32_t layer = 0; layer <= last_layer_; ++layer) {
-      if (gathers(slot) && layer < last_layer_) emit(Op::kUnshard, layer + 1);
+      if (gathers(slot) && layer + ahead <= last_layer_) emit(Op::kUnshard, layer + ahead);
       if (gathers(slot)) emit(Op::kAwaitUnshard, layer);
       emit(Op::kForward, layer, slot);
       if (goes_after_forward(layer)) emit(Op::kReshard, layer);
@@ -86,20 +90,22 @@ class Generator {
   }
 
   void backward(int32_t slot) {
-    int32_t reducing = -1;
+    std::deque<int32_t> reducing;
     for (int32_t layer = last_layer_; layer >= first_trained_; --layer) {
-      if (layer > first_trained_ && goes_after_forward(layer - 1)) emit(Op::kUnshard, layer - 1);
+      const int32_t next = layer - options_.ahead;
+      if (next >= first_trained_ && goes_after_forward(next)) emit(Op::kUnshard, next);
       if (goes_after_forward(layer)) emit(Op::kAwaitUnshard, layer);
       emit(Op::kBackward, layer, slot);
       if (frees() || (options_.sharded && is_last(slot))) emit(Op::kReshard, layer);
-      if (reducing >= 0) finish_reduce(reducing, slot);
-      reducing = -1;
-      if (!trained(layer) || !(frees() || is_last(slot))) continue;
-      if (options_.sharded) emit(Op::kReduce, layer);
-      reducing = layer;
-      if (!options_.sharded) finish_reduce(std::exchange(reducing, -1), slot);
+      if (trained(layer) && (frees() || is_last(slot))) {
+        if (options_.sharded) emit(Op::kReduce, layer);
+        reducing.push_back(layer);
+      }
+      // The next reduction is on the wire before the wait for an earlier one.
+      const int32_t late = options_.sharded ? options_.ahead : 0;
+      while (!reducing.empty() && reducing.front() - layer >= late) finish_first(reducing, slot);
     }
-    if (reducing >= 0) finish_reduce(reducing, slot);
+    while (!reducing.empty()) finish_first(reducing, slot);
     // Layers without a backward whose parameters are still whole.
     if (!frees() && !(options_.sharded && is_last(slot))) return;
     for (int32_t layer = first_trained_ - 1; layer >= 0; --layer) {
@@ -107,7 +113,9 @@ class Generator {
     }
   }
 
-  void finish_reduce(int32_t layer, int32_t slot) {
+  void finish_first(std::deque<int32_t>& reducing, int32_t slot) {
+    const int32_t layer = reducing.front();
+    reducing.pop_front();
     if (options_.sharded) emit(Op::kAwaitReduce, layer);
     if (is_last(slot)) emit(Op::kReduceReplicas, layer);
   }

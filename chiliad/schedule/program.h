@@ -53,6 +53,7 @@ struct ProgramOptions {
   int32_t num_slots = 0;
   bool sharded = false;            ///< whole parameters are gathered for use
   bool keep = false;               ///< sharded: they stay whole from the first forward to the last backward
+  int32_t ahead = 1;               ///< sharded: gathers are started so many layers before they are needed
   bool overlap = true;             ///< else every exchange is awaited where it starts, to see what it costs
   bool tensor_parallel = false;    ///< some parameters have copies on tensor-parallel ranks
   std::vector<bool> lent = {};     ///< by layer: later layers read its parameters, which stay whole so long
@@ -60,10 +61,11 @@ struct ProgramOptions {
 };
 
 /// One step of data parallelism with sharded optimizer state, and with sharded parameters where asked. Slots
-/// run one after the other. The gather of a layer's parameters is started one layer ahead, forward and
-/// backward; gradients are reduced as soon as a layer's backward is done (of the last slot; of every slot
-/// where parameters are let go in between) and awaited one layer later; shards are gathered from the replicas
-/// behind the optimizer. Layers below the first trained one have no backward.
+/// run one after the other. The gather of a layer's parameters is started `ahead` layers before it is needed,
+/// forward and backward; where they are let go, the last `ahead` layers stay for their backward. Gradients
+/// are reduced as soon as a layer's backward is done (of the last slot; of every slot where parameters are
+/// let go in between) and awaited one layer later; shards are gathered from the replicas behind the
+/// optimizer. Layers below the first trained one have no backward.
 [[nodiscard]] Program make_program(const ProgramOptions& options);
 
 /// Proves a program made for `options`: every backward has its forward and loss, no layer is used without its

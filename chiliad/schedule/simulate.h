@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "chiliad/schedule/program.h"
@@ -19,14 +20,18 @@ struct Costs {
   double agree = 0.0;
 };
 
+/// Of the rank that ends last.
 struct Prediction {
   double seconds = 0.0;
   double compute = 0.0;
   double communication = 0.0;
-  double exposed = 0.0;  ///< waiting for the wire
+  double exposed = 0.0;  ///< waiting for the wire, and for slower ranks
 };
 
-/// Prices a program: compute in order, the wire beside it, one transfer at a time.
+/// Prices a program that all ranks run: compute of each in order, the wire beside it, one transfer at a time,
+/// each from when the last rank has started it. A transfer takes what the slowest rank's costs say.
+[[nodiscard]] Prediction simulate(const Program& program, std::span<const Costs> ranks);
+/// The same for ranks that are alike.
 [[nodiscard]] Prediction simulate(const Program& program, const Costs& costs);
 
 }  // namespace chiliad::schedule

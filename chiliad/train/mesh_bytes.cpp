@@ -79,8 +79,10 @@ parallel::MeshBytes mesh_bytes(const spec::RunFile& run, const parallel::MeshSha
   parallel::MeshBytes bytes;
   bytes.control.room = kSmallMessages;
   bytes.gather = {kSpare, sizes.compute_shards};
-  // Gradients of the layer at work and of the one that is reduced, or of all where they stay for the step.
-  bytes.reduce = {kSpare, run.parallel.reshard_after_forward ? 2 * sizes.at_work : sizes.gradients};
+  // Gradients of the layer at work and of those that are reduced, or of all where they stay for the step.
+  bytes.reduce = {kSpare, run.parallel.reshard_after_forward
+                              ? (1 + run.parallel.prefetch_layers) * sizes.at_work
+                              : sizes.gradients};
   bytes.replicas = {kSpare, sizes.trained_shards};
   if (shape.dp_shard > 1 && compute_element(run) == kFloat) {
     bytes.replicas.room +=

@@ -182,6 +182,7 @@ const Trainer::ProvenProgram& Trainer::program_for(int32_t num_slots) {
   options.num_slots = num_slots;
   options.sharded = setup_.mesh->shape().dp_shard > 1;
   options.keep = !setup_.run->parallel.reshard_after_forward;
+  options.ahead = static_cast<int32_t>(setup_.run->parallel.prefetch_layers);
   options.overlap = setup_.run->parallel.overlap;
   options.tensor_parallel = setup_.mesh->shape().tp > 1;
   for (const auto& shard : shards_) {

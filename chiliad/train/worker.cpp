@@ -194,7 +194,9 @@ class WorkerRun {
     parallel::MeshShape shape;
     shape.dp_shard = static_cast<int>(layout.dp_shard);
     shape.tp = static_cast<int>(layout.tp);
-    shape.dp_replicate = arguments_.world / (shape.dp_shard * shape.tp);
+    shape.cp = static_cast<int>(layout.cp);
+    shape.pp = static_cast<int>(layout.pp);
+    shape.dp_replicate = arguments_.world / (shape.dp_shard * shape.tp * shape.cp * shape.pp);
     const auto meeting = comm::meet(options);
     // In a group of its own: with other settings the groups of the mesh would not come about.
     std::vector<int> all(static_cast<size_t>(arguments_.world));

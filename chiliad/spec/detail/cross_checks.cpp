@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -191,6 +192,20 @@ Found check_frozen(const RunFile& file) {
   return Conflict{"optimizer.frozen", fmt::format("expected at least one component to train of {}", list)};
 }
 
+/// What the mesh has groups for and nothing runs on yet.
+Found check_built(const ParallelOptions& parallel) {
+  for (const auto& [key, size, what, instead] :
+       {std::tuple{"parallel.pp", parallel.pp, "pipeline parallelism is not built yet", "dp_shard"},
+        std::tuple{"parallel.cp", parallel.cp, "context parallelism is not built yet", "tp"}}) {
+    if (size == 1) continue;
+    return Conflict{
+        key, fmt::format("expected 1, for {}, got {}. Give these ranks to parallel.{}: did you mean {} {}?",
+                         what, size, instead, instead,
+                         size * (instead == std::string_view("tp") ? parallel.tp : parallel.dp_shard))};
+  }
+  return std::nullopt;
+}
+
 /// Ranks must fill the dimensions.
 Found check_layout(const ParallelOptions& parallel) {
   const int64_t share = parallel.dp_shard * parallel.tp;
@@ -278,6 +293,7 @@ Found find_conflict(const RunFile& file) {
   }
   if (auto conflict = check_mode(file)) return conflict;
   if (auto conflict = check_documents(file.data)) return conflict;
+  if (auto conflict = check_built(file.parallel)) return conflict;
   if (auto conflict = check_layout(file.parallel)) return conflict;
   if (auto conflict = check_budget(file.parallel)) return conflict;
   if (auto conflict = check_tensor_parallel(file)) return conflict;

@@ -16,16 +16,26 @@ Section parallel_section() {
       "The layout.",
       {
           {"nproc", at<&O::nproc>, WholeRule{1, 65536}, kFree,
-           "ranks in all; what dp_shard and tp leave of them are replicas (dp_replicate)"},
+           "ranks in all; what the other dimensions leave of them are replicas (dp_replicate)"},
           {"dp_shard", at<&O::dp_shard>, WholeRule{1, 65536}, kFree,
            "data-parallel ranks that share the parameters (FSDP); with replicas: HSDP"},
           {"tp", at<&O::tp>, WholeRule{1, 256}, kFree,
            "ranks that share each layer: tensor and sequence parallelism"},
+          {"cp", at<&O::cp>, WholeRule{1, 256}, kFree,
+           "ranks that share each sequence: context parallelism; the mesh has its groups, no family is built "
+           "for it yet: 1"},
+          {"pp", at<&O::pp>, WholeRule{1, 1024}, kFree,
+           "ranks with layers of their own: pipeline parallelism; the mesh has its groups, no program is "
+           "made for it yet: 1"},
           {"overlap", at<&O::overlap>, BoolRule{}, kFree,
            "exchanges run beside computation; false: awaited at once, to see what they cost"},
           {"reshard_after_forward", at<&O::reshard_after_forward>, BoolRule{}, kFree,
            "dp_shard > 1: let whole parameters go after a layer's forward and gather them again for its "
            "backward (less memory, more traffic)"},
+          {"prefetch_layers", at<&O::prefetch_layers>, WholeRule{1, 16}, kFree,
+           "dp_shard > 1: how many layers ahead parameters are gathered, and how many layers late reductions "
+           "are "
+           "awaited; each takes the memory of one more whole layer and its gradients"},
           {"threads", at<&O::threads>, WholeRule{1, 1024}, kFree,
            "threads inside an operator, for each rank; changes the rounding of sums"},
           {"recompute", at<&O::recompute>, ChoiceRule{{"none", "selective", "layers", "auto"}}, kFree,

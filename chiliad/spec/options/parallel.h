@@ -11,10 +11,13 @@ enum class Recompute { kNone, kSelective, kLayers };
 
 /// Sections `parallel` and `precision`: the layout. Free to change on resume.
 struct ParallelOptions {
-  int64_t nproc = 1;                  ///< ranks in all; dp_replicate is what dp_shard and tp leave of them
-  int64_t dp_shard = 1;               ///< ranks that share the parameters of a replica
-  int64_t tp = 1;                     ///< ranks that share each layer: tensor and sequence parallelism
+  int64_t nproc = 1;     ///< ranks in all; dp_replicate is what the other dimensions leave of them
+  int64_t dp_shard = 1;  ///< ranks that share the parameters of a replica
+  int64_t tp = 1;        ///< ranks that share each layer: tensor and sequence parallelism
+  int64_t cp = 1;        ///< ranks that share each sequence: context parallelism
+  int64_t pp = 1;        ///< ranks with layers of their own: pipeline parallelism
   bool reshard_after_forward = true;  ///< dp_shard > 1: let whole parameters go and gather them again
+  int64_t prefetch_layers = 1;        ///< dp_shard > 1: so many layers are gathered ahead of the one at work
   bool overlap = true;                ///< exchanges beside computation; false: to see what they cost
   int64_t threads = 1;             ///< intra-op threads a rank; part of the layout, for it changes CPU sums
   std::string compute = "fp32";    ///< precision.compute: fp32 or bf16
@@ -29,9 +32,9 @@ struct ParallelOptions {
   double rate_elementwise = 5e9;  ///< activation values/s of everything else
   double rate_launch = 3.5e4;     ///< operators started/s
 
-  /// Ranks with items of their own: tensor-parallel ranks share theirs.
-  [[nodiscard]] int64_t dp() const { return nproc / tp; }
-  [[nodiscard]] int64_t dp_replicate() const { return nproc / (dp_shard * tp); }
+  /// Ranks with items of their own: those along tp, cp and pp share theirs.
+  [[nodiscard]] int64_t dp() const { return nproc / (tp * cp * pp); }
+  [[nodiscard]] int64_t dp_replicate() const { return dp() / dp_shard; }
 };
 
 }  // namespace chiliad::spec

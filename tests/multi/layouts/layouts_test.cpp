@@ -21,6 +21,7 @@ struct Case {
   bool reshard = true;
   int64_t micro_batch_items = 32;
   const char* recompute = "none";
+  int64_t prefetch_layers = 1;
 };
 
 /// fp32; layouts differ in the order of sums alone.
@@ -46,6 +47,7 @@ class LayoutTest : public testing::TestWithParam<Case> {
   static void adapt(spec::RunFile& settings) {
     settings.parallel.reshard_after_forward = GetParam().reshard;
     settings.parallel.recompute = GetParam().recompute;
+    settings.parallel.prefetch_layers = GetParam().prefetch_layers;
     settings.data.micro_batch_items = GetParam().micro_batch_items;
   }
   static RanksResult run(const spec::RunFile& file, const parallel::MeshShape& shape) {
@@ -94,6 +96,8 @@ INSTANTIATE_TEST_SUITE_P(Layouts, LayoutTest,
                                          Case{"shards5accumulating", {1, 5, 1}, {}, true, 1},
                                          Case{"hybrid2by2", {2, 2, 1}},
                                          Case{"hybrid2by3keptAccumulating", {2, 3, 1}, {}, false, 1},
+                                         Case{"shards3ahead3", {1, 3, 1}, {}, true, 2, "none", 3},
+                                         Case{"hybrid2by2ahead16", {2, 2, 1}, {}, true, 2, "none", 16},
                                          Case{"shards8", {1, 8, 1}}, Case{"tensor2", {1, 1, 2}},
                                          Case{"tensor3accumulating", {1, 1, 3}, {}, true, 1},
                                          Case{"tensor6", {1, 1, 6}}, Case{"all8", {2, 2, 2}},

@@ -16,6 +16,7 @@ struct Case {
   bool reshard = true;
   int64_t micro_batch_tokens = 96;
   const char* compute = "fp32";
+  int64_t prefetch_layers = 1;
 };
 
 class MemoryTest : public testing::TestWithParam<Case> {};
@@ -32,6 +33,7 @@ TEST_P(MemoryTest, IsWhatTheFormulaSays) {
   file.parallel.tp = shape.tp;
   file.parallel.reshard_after_forward = GetParam().reshard;
   file.parallel.compute = GetParam().compute;
+  file.parallel.prefetch_layers = GetParam().prefetch_layers;
   file.data.micro_batch_tokens = GetParam().micro_batch_tokens;
   file.data.sequence_length = std::min(file.data.sequence_length, file.data.micro_batch_tokens);
   const auto measured = static_cast<double>(run_mesh(file, documents.index(), shape, 2).state_bytes);
@@ -43,6 +45,7 @@ TEST_P(MemoryTest, IsWhatTheFormulaSays) {
 INSTANTIATE_TEST_SUITE_P(Layouts, MemoryTest,
                          testing::Values(Case{"one", {1, 1, 1}}, Case{"replicas3", {3, 1, 1}},
                                          Case{"shards2", {1, 2, 1}},
+                                         Case{"shards2ahead3", {1, 2, 1}, true, 96, "fp32", 3},
                                          Case{"shards3kept", {1, 3, 1}, false, 16},
                                          Case{"hybrid2by2", {2, 2, 1}}, Case{"tensor3", {1, 1, 3}},
                                          Case{"all8", {2, 2, 2}},

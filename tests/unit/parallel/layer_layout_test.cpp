@@ -98,5 +98,15 @@ TEST(MeshPlaceTest, NumbersRanksWithTensorPeersAsNeighbours) {
   EXPECT_EQ(MeshPlace::of(12, shape).replica, 1);
 }
 
+TEST(MeshPlaceTest, StagesAreOutermostAndContextIsBesideTensors) {
+  const MeshShape shape{.dp_replicate = 2, .dp_shard = 3, .tp = 2, .cp = 2, .pp = 2};
+  for (int rank = 0; rank < shape.size(); ++rank) EXPECT_EQ(MeshPlace::of(rank, shape).rank(shape), rank);
+  EXPECT_EQ(MeshPlace::of(1, shape).tp, 1);
+  EXPECT_EQ(MeshPlace::of(2, shape).cp, 1);
+  EXPECT_EQ(MeshPlace::of(4, shape).shard, 1);
+  EXPECT_EQ(MeshPlace::of(12, shape).replica, 1);
+  EXPECT_EQ(MeshPlace::of(24, shape).stage, 1);
+}
+
 }  // namespace
 }  // namespace chiliad::parallel

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace chiliad::planner {
 namespace {
 
@@ -53,6 +55,18 @@ TEST(StateMemoryTest, FrozenComponentsHaveNoOptimizerState) {
   EXPECT_EQ(memory.weights, all_bytes());
   EXPECT_LT(memory.moments, all_bytes());
   EXPECT_EQ(memory.moments, 2 * memory.gradients);
+}
+
+TEST(StateMemoryTest, EachLayerAheadCostsAWholeLayerAndItsGradients) {
+  auto run = file(2, 2, 1);
+  const auto one = memory_of(run);
+  run.parallel.prefetch_layers = 2;
+  const auto two = memory_of(run);
+  int64_t largest = 0;
+  for (const auto& layer : spec::make_layer_table(run.model).layers)
+    largest = std::max(largest, 4 * layer.num_params());
+  EXPECT_LE(two.buffers - one.buffers, 2 * largest);
+  EXPECT_GT(two.buffers - one.buffers, largest);
 }
 
 TEST(StateMemoryTest, KeepingWholeParametersCostsTheirSize) {

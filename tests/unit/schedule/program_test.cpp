@@ -39,6 +39,50 @@ TEST(ProgramTest, GeneratedProgramsAreProven) {
   }
 }
 
+TEST(ProgramTest, ProgramsThatGatherFurtherAheadAreProven) {
+  for (const int layers : {1, 2, 3, 7}) {
+    for (const int ahead : {2, 3, 9}) {
+      for (const int mask : {0, 1, 2, 3}) {  // of frozen layers
+        for (const bool keep : {false, true}) {
+          ProgramOptions o = sharded(layers, 2, keep);
+          o.ahead = ahead;
+          for (int layer = 0; layer < layers; ++layer) o.trained.push_back((mask >> layer & 1) == 0);
+          EXPECT_NO_THROW(check(made(o), o)) << layers << " layers, " << ahead << " ahead, frozen " << mask;
+        }
+      }
+    }
+  }
+}
+
+// Memory: one more whole layer, and one more layer's gradients, for each layer ahead.
+TEST(ProgramTest, SoManyLayersAreWholeOrReducedAtOnce) {
+  for (const int ahead : {1, 2, 3}) {
+    ProgramOptions o = sharded(9, 2, false);
+    o.ahead = ahead;
+    int whole = 0;
+    int most_whole = 0;
+    int gradients = 0;
+    int most_gradients = 0;
+    for (const auto& i : made(o).instructions) {
+      whole += (i.op == Op::kUnshard ? 1 : 0) - (i.op == Op::kReshard ? 1 : 0);
+      gradients += (i.op == Op::kBackward ? 1 : 0) - (i.op == Op::kAwaitReduce ? 1 : 0);
+      most_whole = std::max(most_whole, whole);
+      most_gradients = std::max(most_gradients, gradients);
+    }
+    EXPECT_EQ(most_whole, ahead + 1);
+    EXPECT_EQ(most_gradients, ahead + 1);
+  }
+}
+
+TEST(ProgramTest, AReductionStartsBeforeTheWaitForTheOneBefore) {
+  const auto list = made(sharded(4, 1, false)).instructions;
+  const auto place = [&](Op op, int32_t layer) {
+    return std::find(list.begin(), list.end(), Instruction{op, layer, -1}) - list.begin();
+  };
+  EXPECT_LT(place(Op::kReduce, 2), place(Op::kAwaitReduce, 3));
+  EXPECT_LT(place(Op::kAwaitReduce, 3), place(Op::kReduce, 1));
+}
+
 TEST(ProgramTest, ProgramsWithoutOverlapAreProven) {
   for (ProgramOptions o : {options(3, 2), sharded(3, 2, false), sharded(3, 2, true)}) {
     o.overlap = false;
@@ -194,6 +238,22 @@ TEST(SimulateTest, HidesReductionsBehindBackward) {
   // Layer 1 is reduced behind layer 0's backward; layer 0's reduction (1.0) is exposed.
   EXPECT_DOUBLE_EQ(prediction.exposed, 1.0);
   EXPECT_DOUBLE_EQ(prediction.seconds, 2.0 + 4.0 + 1.0 + 1.0);
+}
+
+TEST(SimulateTest, RanksWaitForTheSlowest) {
+  const Program program = made(sharded(2, 1, true));
+  Costs fast;
+  fast.forward = fast.backward = {{1.0}, {1.0}};
+  fast.unshard = fast.reduce = fast.reduce_replicas = fast.gather = {0.0, 0.0};
+  fast.optimize = {0.25, 0.25};
+  Costs slow = fast;
+  slow.forward = {{1.0}, {3.0}};
+  slow.optimize = {0.5, 0.5};
+  const std::vector<Costs> ranks{fast, slow};
+  const Prediction both = simulate(program, ranks);
+  EXPECT_DOUBLE_EQ(both.seconds, 7.0);
+  EXPECT_DOUBLE_EQ(both.exposed, 0.0);  // of the slow one
+  EXPECT_DOUBLE_EQ(simulate(program, fast).seconds, 4.5);
 }
 
 TEST(SimulateTest, HidesGathersBehindTheLayerBefore) {

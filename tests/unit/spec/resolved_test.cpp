@@ -106,6 +106,7 @@ RunFile with_default(const detail::Option& option, RunFile file) {
 }
 
 bool has_another_value(const detail::Option& option) {
+  if (option.name == "cp" || option.name == "pp") return false;  // not built yet
   const auto* rule = std::get_if<detail::ChoiceRule>(&option.rule);
   return rule == nullptr || rule->choices.size() > 1;
 }

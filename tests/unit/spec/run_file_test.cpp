@@ -292,6 +292,12 @@ TEST(CrossCheckTest, ACaptionHoldsAnyCharacter) {
 }
 
 TEST(CrossCheckTest, WhatTensorParallelRanksCannotShareIsNamed) {
+  EXPECT_THAT(
+      error_of(with("parallel: {nproc: 4, dp_shard: 2, pp: 2}\n")),
+      HasSubstr(
+          "parallel.pp: expected 1, for pipeline parallelism is not built yet, got 2. Give these ranks to "
+          "parallel.dp_shard: did you mean dp_shard 4?"));
+  EXPECT_THAT(error_of(with("parallel: {nproc: 2, cp: 2}\n")), HasSubstr("did you mean tp 2?"));
   EXPECT_THAT(error_of(with("parallel: {nproc: 3, tp: 3}\n")),
               HasSubstr("got 3: 4 (key) heads are not a multiple of it. Did you mean 2?"));
 }
