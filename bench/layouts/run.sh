@@ -5,7 +5,7 @@
 # PEER_PYTHON=path/to/python (with torch) runs the same model in PyTorch between them: one rank, DDP, FSDP2.
 source "$(dirname "$0")/../demo_run.sh"
 steps=${STEPS:-6} rounds=${ROUNDS:-2} items=8
-peer="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/pytorch_step.py"
+peer="$root/bench/layouts/pytorch_step.py"
 model=(--set model.width=384 --set model.depth=15 --set model.heads=6 --set model.patch=4
   --set data.resolution=64 --set data.bucket_min=64 --set data.bucket_max=64)
 
@@ -27,6 +27,14 @@ peer() { # NAME NPROC MODE DTYPE
     echo "peer $1 failed" >&2
 }
 
+exchange() { # TYPE: the bare collectives of the step with shards over TCP
+  local pair settings=()
+  for pair in "${model[@]}"; do [[ $pair == --set ]] || settings+=("$pair"); done
+  "$bin/bench/bench_exchange" demo.yaml 10 "${settings[@]}" data.micro_batch_items=$items data.batch=$((2 * items)) parallel.nproc=2 \
+    parallel.dp_shard=2 precision.compute="$1" >"exchange_$1.$round.json"
+}
+
+[[ -x $bin/bench/bench_exchange ]] || "$root/dev" build dev --target bench_exchange >&2
 for round in $(seq "$rounds"); do
   for type in ${TYPES:-fp32 bf16}; do
     all=(--set data.batch=$((2 * items)) --set precision.compute="$type")
@@ -41,6 +49,7 @@ for round in $(seq "$rounds"); do
     peer "replicas_tcp_$type" 2 ddp "$type"
     run "shards_tcp_$type" 2 "${all[@]}" "${tcp[@]}" --set parallel.dp_shard=2
     peer "shards_tcp_$type" 2 fsdp2 "$type"
+    exchange "$type"
     run "kept_tcp_$type" 2 "${all[@]}" "${tcp[@]}" --set parallel.dp_shard=2 --set parallel.reshard_after_forward=false
   done
 done
@@ -84,6 +93,12 @@ for type in types:
             if median(peer, key):
                 emit(f"pytorch_{name}_{type}_{key}_excess", median(peer, key) - median(peer_one, key), "s above its one rank's step")
                 emit(f"{name}_{type}_{key}_over_pytorch", median(mine, key) / median(peer, key), "of its step", 1.0)
+        if name == "shards_tcp":
+            bare = [json.load(open(f"exchange_{type}.{r}.json")) for r in rounds]
+            for key in ("wall", "cpu"):
+                emit(f"bare_collectives_{type}_{key}", median(bare, key), "s for the same bytes, nothing beside them")
+                beyond = (median(mine, key) - median(one, key) - median(bare, key)) / median(one, key)
+                emit(f"{name}_{type}_{key}_beyond_bare_collectives", beyond, "of one rank's step", 0.01)
         emit(f"{name}_{type}_communication", median(mine, "comm"), "of the step")
         for kind, sent in next(m for m in mine if m)["sent"].items(): emit(f"{name}_{type}_sent_{kind}", sent / 1e6, "MB a step")
 emit("other", other, "of the step", 0.01)
