@@ -123,10 +123,12 @@ class LanguageHead final : public Layer {
 ops::RotaryScaling rotary_scaling(const std::string& name) {
   if (name == "none") return ops::RotaryScaling::kNone;
   if (name == "linear") return ops::RotaryScaling::kLinear;
+  if (name == "dynamic") return ops::RotaryScaling::kDynamic;
   if (name == "llama3") return ops::RotaryScaling::kLlama3;
   if (name == "yarn") return ops::RotaryScaling::kYarn;
-  throw InvalidInput("model.rope_scaling",
-                     fmt::format("expected none, linear, llama3 or yarn, got '{}'. Choose one", name));
+  throw InvalidInput(
+      "model.rope_scaling",
+      fmt::format("expected none, linear, dynamic, llama3 or yarn, got '{}'. Choose one", name));
 }
 
 ops::RotaryOptions rotary_options(const spec::ModelOptions& options) {
@@ -171,13 +173,13 @@ Carry make_text_input(const spec::ModelOptions& options, const TextBatch& batch)
   const int64_t num_tokens = batch.tokens.size(0);
   const auto lengths = ops::document_lengths(batch.cu_seqlens, num_tokens);
   const at::Tensor positions = document_positions(lengths, num_tokens).to(batch.tokens.device());
-  const auto [cos, sin] = ops::rotary_tables(rotary_options(options), positions);
+  const auto [cos, sin] = ops::rotary_tables(rotary_options(options), lengths);
   Carry carry;
   carry.set("tokens", batch.tokens);
   carry.set("positions", positions);
   carry.set("cu_seqlens", batch.cu_seqlens);
-  carry.set("rope_cos", cos);
-  carry.set("rope_sin", sin);
+  carry.set("rope_cos", cos.to(batch.tokens.device()));
+  carry.set("rope_sin", sin.to(batch.tokens.device()));
   if (batch.targets.defined()) {
     carry.set("targets", batch.targets);
     carry.set("token_weights", batch.token_weights);

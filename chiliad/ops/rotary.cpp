@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace chiliad::ops {
 namespace {
@@ -15,11 +16,20 @@ using torch::autograd::variable_list;
 
 constexpr double kTurn = 6.283185307179586;
 
-/// theta^(2 i / d), in fp32 as the reference does it.
-at::Tensor wave_numbers(const RotaryOptions& options) {
+/// theta^(-2 i / d), in fp32 as the reference does it.
+at::Tensor plain_frequencies(const RotaryOptions& options, double theta) {
   const at::Tensor exponents =
       at::arange(0, options.head_size, 2, at::kFloat) / static_cast<double>(options.head_size);
-  return at::pow(options.theta, exponents);
+  return 1.0 / at::pow(theta, exponents);
+}
+
+/// The base grows with what the document has beyond the original context, so that the slowest pair turns over
+/// it as far as it would have over that.
+double dynamic_theta(const RotaryOptions& options, int64_t length) {
+  const auto context = static_cast<double>(options.original_context);
+  const auto size = static_cast<double>(options.head_size);
+  const double stretched = std::max(static_cast<double>(length), context) / context;
+  return options.theta * std::pow(options.factor * stretched - (options.factor - 1.0), size / (size - 2.0));
 }
 
 /// Frequencies that turn less than `low_frequency` times within the original context are divided by the
@@ -89,13 +99,15 @@ struct Rotate : public torch::autograd::Function<Rotate> {
 
 }  // namespace
 
-at::Tensor rotary_frequencies(const RotaryOptions& options) {
-  const at::Tensor plain = 1.0 / wave_numbers(options);
+at::Tensor rotary_frequencies(const RotaryOptions& options, int64_t length) {
+  const at::Tensor plain = plain_frequencies(options, options.theta);
   switch (options.scaling) {
     case RotaryScaling::kNone:
       return plain;
     case RotaryScaling::kLinear:
       return plain / options.factor;
+    case RotaryScaling::kDynamic:
+      return plain_frequencies(options, dynamic_theta(options, length));
     case RotaryScaling::kLlama3:
       return llama3_frequencies(options, plain);
     case RotaryScaling::kYarn:
@@ -104,9 +116,13 @@ at::Tensor rotary_frequencies(const RotaryOptions& options) {
   return plain;
 }
 
-std::pair<at::Tensor, at::Tensor> rotary_tables(const RotaryOptions& options, const at::Tensor& positions) {
-  const at::Tensor frequencies = rotary_frequencies(options).to(positions.device());
-  const at::Tensor angles = positions.to(at::kFloat).unsqueeze(1) * frequencies;  // [T, d / 2]
+std::pair<at::Tensor, at::Tensor> rotary_tables(const RotaryOptions& options,
+                                                std::span<const int64_t> lengths) {
+  std::vector<at::Tensor> parts{at::empty({0, options.head_size / 2}, at::kFloat)};
+  for (const int64_t length : lengths) {
+    parts.push_back(at::arange(length, at::kFloat).unsqueeze(1) * rotary_frequencies(options, length));
+  }
+  const at::Tensor angles = at::cat(parts);  // [T, d / 2]
   const double factor = table_factor(options);
   return {at::cos(angles) * factor, at::sin(angles) * factor};
 }

@@ -35,8 +35,15 @@ bool is_scaled(const ModelOptions& model) {
 bool is_llama3(const ModelOptions& model) {
   return model.rope_scaling == "llama3";
 }
+bool is_dynamic(const ModelOptions& model) {
+  return model.rope_scaling == "dynamic";
+}
 bool is_yarn(const ModelOptions& model) {
   return model.rope_scaling == "yarn";
+}
+
+bool has_original_context(const ModelOptions& model) {
+  return is_dynamic(model) || is_llama3(model) || is_yarn(model);
 }
 
 const std::vector<Belongs>& owned_options() {
@@ -50,10 +57,8 @@ const std::vector<Belongs>& owned_options() {
       {{"attention_bias", "mlp_bias"},
        "model.family llama",
        [](const ModelOptions& model) { return model.family == "llama"; }},
-      {{"rope_factor"}, "model.rope_scaling linear, llama3 or yarn", is_scaled},
-      {{"rope_original_context"},
-       "model.rope_scaling llama3 or yarn",
-       [](const ModelOptions& model) { return is_llama3(model) || is_yarn(model); }},
+      {{"rope_factor"}, "model.rope_scaling linear, dynamic, llama3 or yarn", is_scaled},
+      {{"rope_original_context"}, "model.rope_scaling dynamic, llama3 or yarn", has_original_context},
       {{"rope_low_frequency", "rope_high_frequency"}, "model.rope_scaling llama3", is_llama3},
       {{"rope_beta_fast", "rope_beta_slow", "rope_attention_factor"}, "model.rope_scaling yarn", is_yarn},
   };
@@ -97,7 +102,7 @@ Found check_heads(const ModelOptions& model) {
 }
 
 Found check_rope(const ModelOptions& model) {
-  if ((is_llama3(model) || is_yarn(model)) && model.rope_original_context == 0) {
+  if (has_original_context(model) && model.rope_original_context == 0) {
     return Conflict{"model.rope_original_context",
                     fmt::format("expected a positive number for rope_scaling {}, got 0. Take "
                                 "original_max_position_embeddings of the model's config.json",

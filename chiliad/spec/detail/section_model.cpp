@@ -55,12 +55,14 @@ std::vector<Option> rope_options() {
   return {
       {"rope_theta", at<&O::rope_theta>, NumberRule{1.0, 1e12, true, false}, kFixed,
        "language models: base of the rotary frequencies"},
-      {"rope_scaling", at<&O::rope_scaling>, ChoiceRule{{"none", "linear", "llama3", "yarn"}}, kFixed,
-       "language models: how frequencies are stretched to a longer context"},
+      {"rope_scaling", at<&O::rope_scaling>, ChoiceRule{{"none", "linear", "dynamic", "llama3", "yarn"}},
+       kFixed,
+       "language models: how frequencies are stretched to a longer context; dynamic: by the length of each "
+       "document"},
       {"rope_factor", at<&O::rope_factor>, NumberRule{1.0, 1e6}, kFixed,
-       "rope_scaling linear, llama3, yarn: times longer"},
+       "rope_scaling linear, dynamic, llama3, yarn: times longer"},
       {"rope_original_context", at<&O::rope_original_context>, WholeRule{0, 1'000'000'000}, kFixed,
-       "rope_scaling llama3, yarn: positions before the scaling; needed there"},
+       "rope_scaling dynamic, llama3, yarn: positions before the scaling; needed there"},
       {"rope_low_frequency", at<&O::rope_low_frequency>, NumberRule{0.0, 1e6, true, false}, kFixed,
        "rope_scaling llama3: turns within the original context below which a frequency is scaled"},
       {"rope_high_frequency", at<&O::rope_high_frequency>, NumberRule{0.0, 1e6, true, false}, kFixed,

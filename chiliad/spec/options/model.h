@@ -26,9 +26,9 @@ struct ModelOptions {
   int64_t mlp_width = 0;   ///< needed
   int64_t vocabulary = 0;  ///< rows of the embedding, as padded; needed
   double rope_theta = 10000.0;
-  std::string rope_scaling = "none";  ///< none, linear, llama3 or yarn
+  std::string rope_scaling = "none";  ///< none, linear, dynamic, llama3 or yarn
   double rope_factor = 1.0;
-  int64_t rope_original_context = 0;   ///< llama3, yarn: positions before the scaling
+  int64_t rope_original_context = 0;   ///< dynamic, llama3, yarn: positions before the scaling
   double rope_low_frequency = 1.0;     ///< llama3
   double rope_high_frequency = 4.0;    ///< llama3
   double rope_beta_fast = 32.0;        ///< yarn

@@ -74,8 +74,7 @@ TEST(SwigluTest, IsSiluTimesUp) {
 }
 
 TEST(RotaryTest, TurnsPairsOfTheTwoHalves) {
-  const at::Tensor positions = at::arange(5, at::kLong);
-  const auto [cos, sin] = rotary_tables({.head_size = 6}, positions);
+  const auto [cos, sin] = rotary_tables({.head_size = 6}, std::vector<int64_t>{2, 3});
   expect_equal([&](const auto& in) { return rotate(in[0], cos, sin); },
                [&](const auto& in) {
                  const at::Tensor c = cos.to(at::kDouble).unsqueeze(1);
@@ -87,7 +86,7 @@ TEST(RotaryTest, TurnsPairsOfTheTwoHalves) {
 }
 
 TEST(RotaryTest, PositionZeroTurnsNothing) {
-  const auto [cos, sin] = rotary_tables({.head_size = 8}, at::zeros({1}, at::kLong));
+  const auto [cos, sin] = rotary_tables({.head_size = 8}, std::vector<int64_t>{1});
   const at::Tensor x = wave({1, 2, 8}, 0.7);
   EXPECT_TRUE(at::equal(rotate(x, cos, sin), x));
 }
@@ -126,10 +125,24 @@ TEST_P(RotaryStretch, KeepsFastPairsAndDividesSlowOnes) {
 INSTANTIATE_TEST_SUITE_P(Scalings, RotaryStretch,
                          testing::Values(RotaryScaling::kLlama3, RotaryScaling::kYarn));
 
+// Values of transformers 5.24, _compute_dynamic_ntk_parameters(seq_len): theta 10000, head size 8, factor 2,
+// 16 positions.
+TEST(RotaryTest, DynamicScalingGrowsWithTheDocumentAlone) {
+  const RotaryOptions options{
+      .head_size = 8, .scaling = RotaryScaling::kDynamic, .factor = 2.0, .original_context = 16};
+  const at::Tensor plain = rotary_frequencies({.head_size = 8});
+  EXPECT_TRUE(at::equal(rotary_frequencies(options, 16), plain));
+  const at::Tensor expected = at::tensor({1.0F, 0.0629960522F, 0.00396850286F, 0.000250000012F});
+  EXPECT_TRUE(at::allclose(rotary_frequencies(options, 40), expected, 1e-6, 0.0));
+  const auto packed = rotary_tables(options, std::vector<int64_t>{5, 40});
+  const auto alone = rotary_tables(options, std::vector<int64_t>{40});
+  EXPECT_TRUE(at::equal(packed.first.narrow(0, 5, 40), alone.first));
+}
+
 TEST(RotaryTest, YarnEnlargesTheTables) {
   RotaryOptions options{
       .head_size = 8, .scaling = RotaryScaling::kYarn, .factor = 4.0, .original_context = 16};
-  const at::Tensor start = at::zeros({1}, at::kLong);
+  const std::vector<int64_t> start{1};
   EXPECT_FLOAT_EQ(rotary_tables(options, start).first[0][0].item<float>(),
                   static_cast<float>(0.1 * std::log(4.0) + 1.0));
   options.attention_factor = 1.5;
