@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "chiliad/layers/rank_sum.h"
+#include "chiliad/layers/saved_group.h"
 #include "chiliad/spec/tensor_shard.h"
 
 namespace chiliad::layers {
@@ -177,11 +178,6 @@ class ChunkScatter {
   std::vector<Pending> pending_;
 };
 
-// The group is passed as a number: the saved data of a function holds no pointers.
-comm::Group& group_of(AutogradContext* context) {
-  return *reinterpret_cast<comm::Group*>(context->saved_data["group"].toInt());
-}
-
 /// Products of the rows of all ranks, as they come. own: [S_rank, B, C].   returns: [S, B, D] in chunk order,
 /// and the rows, [S, B, C].
 std::pair<at::Tensor, at::Tensor> gathered_product(comm::Group& group, const RowChunks& chunks,
@@ -290,23 +286,19 @@ struct LinearScatter : public torch::autograd::Function<LinearScatter> {
   }
 };
 
-int64_t handle(const TensorParallel& ranks) {
-  return reinterpret_cast<int64_t>(ranks.group);
-}
-
 }  // namespace
 
 GatheredLinear gather_linear(const TensorParallel& ranks, const at::Tensor& x, const at::Tensor& weight,
                              const at::Tensor& bias, int64_t length, bool want_rows) {
   if (ranks.size() == 1) return {at::linear(x, weight, bias), x};
   const auto given = bias.defined() ? std::optional(bias) : std::nullopt;
-  const auto results = GatherLinear::apply(x, weight, given, handle(ranks), length, want_rows);
+  const auto results = GatherLinear::apply(x, weight, given, saved_group(ranks), length, want_rows);
   return {results[0], want_rows ? results[1] : at::Tensor()};
 }
 
 at::Tensor linear_scatter(const TensorParallel& ranks, const at::Tensor& x, const at::Tensor& weight) {
   if (ranks.size() == 1) return at::linear(x, weight);
-  return LinearScatter::apply(x, weight, handle(ranks));
+  return LinearScatter::apply(x, weight, saved_group(ranks));
 }
 
 }  // namespace chiliad::layers

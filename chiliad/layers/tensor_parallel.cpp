@@ -7,6 +7,7 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/layers/rank_sum.h"
+#include "chiliad/layers/saved_group.h"
 #include "chiliad/spec/tensor_shard.h"
 
 namespace chiliad::layers {
@@ -70,14 +71,6 @@ at::Tensor sum_all(comm::Group& group, const at::Tensor& x) {
   return sum_of_ranks(all, group.size()).view(own.sizes());
 }
 
-// The group is passed as a number: the saved data of a function holds no pointers.
-int64_t handle(const TensorParallel& ranks) {
-  return reinterpret_cast<int64_t>(ranks.group);
-}
-comm::Group& group_of(AutogradContext* context) {
-  return *reinterpret_cast<comm::Group*>(context->saved_data["group"].toInt());
-}
-
 struct GatherRows : public torch::autograd::Function<GatherRows> {
   static Variable forward(AutogradContext* context, const Variable& x, int64_t group, int64_t length) {
     context->saved_data["group"] = group;
@@ -129,22 +122,22 @@ at::Tensor own_rows(const TensorParallel& ranks, const at::Tensor& x) {
 
 at::Tensor gather_rows(const TensorParallel& ranks, const at::Tensor& x, int64_t length) {
   if (ranks.size() == 1) return x;
-  return GatherRows::apply(x, handle(ranks), length);
+  return GatherRows::apply(x, saved_group(ranks), length);
 }
 
 at::Tensor scatter_rows(const TensorParallel& ranks, const at::Tensor& x) {
   if (ranks.size() == 1) return x;
-  return ScatterRows::apply(x, handle(ranks));
+  return ScatterRows::apply(x, saved_group(ranks));
 }
 
 at::Tensor sum_partial(const TensorParallel& ranks, const at::Tensor& x) {
   if (ranks.size() == 1) return x;
-  return SumPartial::apply(x, handle(ranks));
+  return SumPartial::apply(x, saved_group(ranks));
 }
 
 at::Tensor sum_gradient(const TensorParallel& ranks, const at::Tensor& x) {
   if (ranks.size() == 1) return x;
-  return SumGradient::apply(x, handle(ranks));
+  return SumGradient::apply(x, saved_group(ranks));
 }
 
 at::Tensor largest_of_ranks(const TensorParallel& ranks, const at::Tensor& x) {

@@ -12,6 +12,7 @@
 #include "chiliad/ops/rotary.h"
 #include "chiliad/ops/swiglu.h"
 #include "chiliad/ops/varlen_attention.h"
+#include "chiliad/spec/loss_chunk.h"
 
 namespace chiliad::model {
 namespace {
@@ -19,9 +20,6 @@ namespace {
 using layers::Carry;
 using layers::Layer;
 using layers::TensorParallel;
-
-/// Logits that exist at once in the loss.
-constexpr int64_t kMostLogits = int64_t{1} << 24;
 
 class TokenEmbedding final : public Layer {
  public:
@@ -109,7 +107,7 @@ class LanguageHead final : public Layer {
       carry.set("logits", at::linear(hidden, table));  // [T, V_rank]
       return;
     }
-    const int64_t chunk = std::clamp<int64_t>(kMostLogits / table.size(0), 16, 4096);
+    const int64_t chunk = spec::loss_chunk(table.size(0));
     const auto losses = layers::vocabulary_loss(ranks(), hidden, table, carry.get("targets"),
                                                 carry.get("token_weights"), chunk);
     carry.set("loss", losses.loss);

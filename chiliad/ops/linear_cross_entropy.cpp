@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "chiliad/base/error.h"
+#include "chiliad/ops/wide_type.h"
 
 namespace chiliad::ops {
 namespace {
@@ -13,10 +14,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::Variable;
 using torch::autograd::variable_list;
-
-at::ScalarType wide_type(const at::Tensor& x) {
-  return x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-}
 
 /// Targets of some tokens as rows of this rank's part of the table.
 struct LocalTargets {

@@ -3,16 +3,14 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "chiliad/ops/wide_type.h"
+
 namespace chiliad::ops {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::Variable;
 using torch::autograd::variable_list;
-
-at::ScalarType wide_type(const at::Tensor& x) {
-  return x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-}
 
 struct RmsNorm : public torch::autograd::Function<RmsNorm> {
   static Variable forward(AutogradContext* context, const Variable& x, const Variable& weight, double eps) {

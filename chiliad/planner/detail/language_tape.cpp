@@ -4,6 +4,7 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/planner/detail/layer_tapes.h"
+#include "chiliad/spec/loss_chunk.h"
 
 namespace chiliad::planner::detail {
 namespace {
@@ -98,11 +99,10 @@ void decoder_block(TapeOps& ops, const spec::LayerDecl& layer, const Sizes& n) {
 
 /// The loss makes the gradients in forward, some tokens at a time, and keeps them.
 void language_head(TapeOps& ops, const spec::LayerDecl& layer, const Sizes& n) {
-  constexpr int64_t kMostLogits = int64_t{1} << 24;  // model/language_model.cpp
   const bool tied = layer.reads.size() > 1;
   const Value hidden = ops.read(n.own * n.d);
   const Value norm = ops.gather_rows(ops.rms_norm(hidden, n.own, n.d), n.tokens, n.d);
-  const int64_t chunk = std::min(n.tokens, std::clamp<int64_t>(kMostLogits / n.vocabulary, 16, 4096));
+  const int64_t chunk = std::min(n.tokens, spec::loss_chunk(n.vocabulary));
   const int64_t table = 4 * n.vocabulary * n.d;
   const int64_t kept = 4 * n.tokens * n.d + (ops.setup().trained || tied ? table : 0);
   TapeOp loss{.inputs = {norm}, .result = 4, .kept = kept, .forward_work = 4 * chunk * (n.vocabulary + n.d)};
