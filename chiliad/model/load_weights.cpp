@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <utility>
+
 #include "chiliad/base/error.h"
 
 namespace chiliad::model {
@@ -46,32 +48,25 @@ at::Tensor read_tensor(const weights::WeightSource& source, const std::string& k
 
 }  // namespace
 
-std::vector<std::vector<at::Tensor>> load_weights(const spec::LayerTable& table,
-                                                  const weights::WeightSource& source,
-                                                  const weights::KeyTable& keys, at::ScalarType type) {
-  CHILIAD_CHECK(at::isFloatingType(type));
-  std::vector<weights::NamedShape> found;
-  for (const auto& tensor : source.tensors()) found.push_back({tensor.name, tensor.shape});
-  const auto match = weights::match_keys(keys, weights::parameters_of(table), found);
-  if (!match.complete()) {
-    throw InvalidInput(source.path().string(),
-                       fmt::format("weights: expected the {} tensors of the model, got {}. Take the "
-                                   "config.json that belongs to these weights",
-                                   weights::parameters_of(table).size(), match.report()));
-  }
-  std::vector<std::vector<at::Tensor>> layers;
-  for (const auto& layer : table.layers) {
-    auto& params = layers.emplace_back();
-    for (const auto& param : layer.params)
-      params.push_back(read_tensor(source, match.key_of.at(param.name), param.shape, type));
-  }
-  return layers;
+WeightReader::WeightReader(const spec::LayerTable& table, weights::WeightSource source,
+                           const weights::KeyTable& keys)
+    : source_(std::move(source)), match_(weights::match_weights(table, source_, keys)) {}
+
+at::Tensor WeightReader::read(const spec::ParamDecl& param, at::ScalarType type) const {
+  return read_tensor(source_, match_.key_of.at(param.name), param.shape, type);
 }
 
 std::vector<std::vector<at::Tensor>> load_weights(const spec::LayerTable& table,
                                                   const std::filesystem::path& path,
                                                   const weights::KeyTable& keys, at::ScalarType type) {
-  return load_weights(table, weights::WeightSource::open(path), keys, type);
+  CHILIAD_CHECK(at::isFloatingType(type));
+  const WeightReader reader(table, weights::WeightSource::open(path), keys);
+  std::vector<std::vector<at::Tensor>> layers;
+  for (const auto& layer : table.layers) {
+    auto& params = layers.emplace_back();
+    for (const auto& param : layer.params) params.push_back(reader.read(param, type));
+  }
+  return layers;
 }
 
 }  // namespace chiliad::model

@@ -57,4 +57,16 @@ void WeightSource::read(std::string_view name, std::span<std::byte> out) const {
   std::visit([&](const auto& files) { files.read(name, out); }, files_);
 }
 
+KeyMatch match_weights(const spec::LayerTable& table, const WeightSource& source, const KeyTable& keys) {
+  std::vector<NamedShape> found;
+  for (const auto& tensor : source.tensors()) found.push_back({tensor.name, tensor.shape});
+  const auto wanted = parameters_of(table);
+  KeyMatch match = match_keys(keys, wanted, found);
+  if (match.complete()) return match;
+  throw InvalidInput(source.path().string(),
+                     fmt::format("weights: expected the {} tensors of the model, got {}. Take the "
+                                 "config.json that belongs to these weights",
+                                 wanted.size(), match.report()));
+}
+
 }  // namespace chiliad::weights

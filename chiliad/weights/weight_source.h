@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "chiliad/weights/key_table.h"
 #include "chiliad/weights/safetensors.h"
 #include "chiliad/weights/sharded_index.h"
 
@@ -35,5 +36,10 @@ class WeightSource {
   std::filesystem::path path_;
   Files files_;
 };
+
+/// Which tensor of the source is which parameter. Throws InvalidInput with the whole report unless every one
+/// of the source is explained and every parameter is there once, in its shape.
+[[nodiscard]] KeyMatch match_weights(const spec::LayerTable& table, const WeightSource& source,
+                                     const KeyTable& keys);
 
 }  // namespace chiliad::weights
