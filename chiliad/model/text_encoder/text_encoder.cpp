@@ -69,14 +69,15 @@ void TextEncoder::check(const at::Tensor& tokens, const at::Tensor& mask) const 
   }
 }
 
-TextEncoding TextEncoder::encode(const at::Tensor& tokens, const at::Tensor& mask, bool want_hidden) const {
+TextEncoding TextEncoder::encode(const at::Tensor& tokens, const at::Tensor& mask, bool want_hidden,
+                                 const at::Tensor& token_types) const {
   const at::NoGradGuard no_grad;
   check(tokens, mask);
   const at::Tensor counts = mask.to(at::kBool);
   layers::Carry carry;
   carry.set("tokens", tokens);
   carry.set("key_mask", counts);
-  carry.set("token_types", at::zeros_like(tokens));
+  carry.set("token_types", token_types.defined() ? token_types : at::zeros_like(tokens));
   TextEncoding encoding;
   for (const auto& layer : layers_) {
     if (want_hidden && is_block(layer->decl().kind)) encoding.hidden.push_back(carry.get("hidden"));

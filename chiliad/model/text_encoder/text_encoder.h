@@ -32,8 +32,9 @@ class TextEncoder {
   /// tokens: [B, T] int64 with T at most options().positions; mask: [B, T], not zero where a token counts
   /// (the first of each row does). Padding follows the text and changes nothing. Throws InvalidInput for
   /// ids outside of the vocabulary, texts that are too long, and clip_text rows without an end token.
+  /// token_types: [B, T] int64, of bert; undefined: all 0.
   [[nodiscard]] TextEncoding encode(const at::Tensor& tokens, const at::Tensor& mask,
-                                    bool want_hidden = false) const;
+                                    bool want_hidden = false, const at::Tensor& token_types = {}) const;
 
   [[nodiscard]] const spec::TextEncoderOptions& options() const { return options_; }
 

@@ -19,7 +19,12 @@ struct Loaded {
   explicit Loaded(const std::string& name)
       : golden(test::read_golden(name)), encoder(TextEncoder::open(test::golden_kit() / name)) {}
   [[nodiscard]] TextEncoding encode() const {
-    return encoder.encode(golden.inputs.at("input_ids"), golden.inputs.at("attention_mask"), true);
+    return encoder.encode(golden.inputs.at("input_ids"), golden.inputs.at("attention_mask"), true, types());
+  }
+  /// Undefined where the family has none.
+  [[nodiscard]] at::Tensor types() const {
+    const auto found = golden.inputs.find("token_type_ids");
+    return found == golden.inputs.end() ? at::Tensor() : found->second;
   }
   GoldenCase golden;
   TextEncoder encoder;
@@ -70,8 +75,10 @@ TEST_P(TextEncoderParity, PaddingChangesNothing) {
   const at::Tensor& mask = loaded_.golden.inputs.at("attention_mask");
   for (int64_t row = 0; row < tokens.size(0); ++row) {
     const auto length = mask[row].sum().item<int64_t>();
+    at::Tensor types = loaded_.types();
+    if (types.defined()) types = types.narrow(0, row, 1).narrow(1, 0, length);
     const auto alone = loaded_.encoder.encode(tokens.narrow(0, row, 1).narrow(1, 0, length),
-                                              mask.narrow(0, row, 1).narrow(1, 0, length));
+                                              mask.narrow(0, row, 1).narrow(1, 0, length), false, types);
     EXPECT_LT(relative_difference(alone.sequence[0], batch.sequence[row].narrow(0, 0, length)), 5e-6) << row;
     if (alone.pooled.defined()) {
       EXPECT_LT(relative_difference(alone.pooled[0], batch.pooled[row]), 5e-6) << row;
