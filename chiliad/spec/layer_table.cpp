@@ -31,6 +31,16 @@ Work LayerDecl::forward(const BatchShape& shape) const {
     case LayerKind::kDecoderBlock:
     case LayerKind::kLanguageHead:
       return families::language_work(*this, shape);
+    case LayerKind::kBertEmbedding:
+    case LayerKind::kBertBlock:
+    case LayerKind::kBertPooler:
+    case LayerKind::kClipTextEmbedding:
+    case LayerKind::kClipTextBlock:
+    case LayerKind::kClipTextHead:
+    case LayerKind::kT5Embedding:
+    case LayerKind::kT5Block:
+    case LayerKind::kT5Norm:
+      return families::text_encoder_work(*this, shape);
   }
   return {};
 }

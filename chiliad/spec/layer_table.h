@@ -58,8 +58,17 @@ enum class LayerKind {
   kTokenEmbedding,
   kDecoderBlock,
   kLanguageHead,
+  kBertEmbedding,
+  kBertBlock,
+  kBertPooler,
+  kClipTextEmbedding,
+  kClipTextBlock,
+  kClipTextHead,
+  kT5Embedding,
+  kT5Block,
+  kT5Norm,
 };
-inline constexpr int kNumLayerKinds = static_cast<int>(LayerKind::kLanguageHead) + 1;
+inline constexpr int kNumLayerKinds = static_cast<int>(LayerKind::kT5Norm) + 1;
 
 /// One layer as every part of the system sees it; the torch builder is keyed by `kind` (model/).
 struct LayerDecl {

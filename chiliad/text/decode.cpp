@@ -69,6 +69,26 @@ std::vector<std::string> from_spaces(const DecoderStep& step, std::vector<std::s
   return tokens;
 }
 
+std::string cleaned_up(std::string token) {
+  static const std::pair<const char*, const char*> kPairs[] = {
+      {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
+      {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+  for (const auto& [from, to] : kPairs) token = Pattern::literal(from).replace_all(token, to);
+  return token;
+}
+
+std::vector<std::string> from_word_pieces(const DecoderStep& step, std::vector<std::string> tokens) {
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (i > 0 && tokens[i].starts_with(step.content)) {
+      tokens[i].erase(0, step.content.size());
+    } else if (i > 0) {
+      tokens[i].insert(0, 1, ' ');
+    }
+    if (step.clean_up) tokens[i] = cleaned_up(std::move(tokens[i]));
+  }
+  return tokens;
+}
+
 std::string join(const std::vector<std::string>& tokens) {
   std::string text;
   for (const std::string& token : tokens) text += token;
@@ -86,6 +106,8 @@ std::vector<std::string> apply(const DecoderStep& step, std::vector<std::string>
       return {join(tokens)};
     case Kind::kMetaspace:
       return from_spaces(step, std::move(tokens));
+    case Kind::kWordPiece:
+      return from_word_pieces(step, std::move(tokens));
     case Kind::kReplace:
       for (std::string& token : tokens) token = step.pattern.replace_all(token, step.content);
       break;

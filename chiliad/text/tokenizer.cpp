@@ -12,7 +12,9 @@
 #include "chiliad/text/detail/added_tokens.h"
 #include "chiliad/text/detail/bpe.h"
 #include "chiliad/text/detail/steps.h"
+#include "chiliad/text/detail/unigram.h"
 #include "chiliad/text/detail/utf8.h"
+#include "chiliad/text/detail/word_piece.h"
 
 namespace chiliad::text {
 namespace {
@@ -28,7 +30,7 @@ constexpr size_t kMaxCachedWords = 1 << 16;
 /// Words of one text that came up before.
 class WordCache {
  public:
-  explicit WordCache(const detail::Bpe& model) : model_(model) {}
+  explicit WordCache(const detail::WordModel& model) : model_(model) {}
 
   void encode(const std::string& word, std::vector<int32_t>& ids) {
     if (word.size() > kMaxCachedWordBytes || known_.size() >= kMaxCachedWords) {
@@ -41,7 +43,7 @@ class WordCache {
   }
 
  private:
-  const detail::Bpe& model_;
+  const detail::WordModel& model_;
   std::unordered_map<std::string, std::vector<int32_t>> known_;
 };
 
@@ -49,11 +51,24 @@ std::string cut_out(std::string_view text, const detail::Span& span) {
   return std::string(text.substr(span.begin, span.end - span.begin));
 }
 
-class BpeTokenizer final : public Tokenizer {
+std::unique_ptr<detail::WordModel> make_model(detail::TokenizerFile& file, const std::string& place) {
+  switch (file.kind) {
+    case detail::ModelKind::kWordPiece:
+      return std::make_unique<detail::WordPiece>(file.model, file.max_word_characters, place);
+    case detail::ModelKind::kUnigram:
+      return std::make_unique<detail::Unigram>(file.model, file.unigram, place);
+    case detail::ModelKind::kBpe:
+      break;
+  }
+  return std::make_unique<detail::Bpe>(std::move(file.model), place);
+}
+
+class FileTokenizer final : public Tokenizer {
  public:
-  BpeTokenizer(detail::TokenizerFile file, const std::string& place, Digest digest)
-      : file_(std::move(file)), model_(std::move(file_.model), place), digest_(digest) {
-    end_of_ids_ = model_.end_of_ids();
+  FileTokenizer(detail::TokenizerFile file, const std::string& place, Digest digest)
+      : file_(std::move(file)), model_(make_model(file_, place)), digest_(digest) {
+    file_.model = {};
+    end_of_ids_ = model_->end_of_ids();
     for (const bool special : {true, false}) {  // special ones win where contents are equal after normalizing
       for (const detail::AddedToken& token : file_.added) {
         if (token.special == special) add(token);
@@ -69,7 +84,7 @@ class BpeTokenizer final : public Tokenizer {
     std::string repaired;
     if (detail::replace_broken(text, repaired)) text = repaired;
     std::vector<int32_t> ids;
-    WordCache words(model_);
+    WordCache words(*model_);
     for (const Stretch& raw : raw_.cut(text)) {
       if (raw.token >= 0) {
         ids.push_back(raw.token);
@@ -101,7 +116,7 @@ class BpeTokenizer final : public Tokenizer {
     for (const int32_t id : ids) {
       if (skip_special && special_.contains(id)) continue;
       const auto added = added_content_.find(id);
-      const std::string* content = added == added_content_.end() ? model_.content_of(id) : &added->second;
+      const std::string* content = added == added_content_.end() ? model_->content_of(id) : &added->second;
       if (content != nullptr) tokens.push_back(*content);
     }
     if (file_.decoder) return detail::decode_tokens(*file_.decoder, std::move(tokens));
@@ -114,7 +129,7 @@ class BpeTokenizer final : public Tokenizer {
 
   std::optional<int32_t> id_of(std::string_view token) const override {
     const auto found = added_id_.find(token);
-    return found == added_id_.end() ? model_.id_of(token) : std::optional(found->second);
+    return found == added_id_.end() ? model_->id_of(token) : std::optional(found->second);
   }
 
   Digest digest() const override { return digest_; }
@@ -135,7 +150,7 @@ class BpeTokenizer final : public Tokenizer {
   }
 
   detail::TokenizerFile file_;  // its model is moved from
-  detail::Bpe model_;
+  std::unique_ptr<detail::WordModel> model_;
   Digest digest_;
   int32_t end_of_ids_ = 0;
   detail::AddedTokens raw_;
@@ -150,8 +165,8 @@ class BpeTokenizer final : public Tokenizer {
 std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& path) {
   const std::string json = io::read_text(path, kMaxFileBytes);
   const Digest digest = Hasher().add("chiliad tokenizer.json 1").add(json).digest();
-  return std::make_unique<BpeTokenizer>(detail::parse_tokenizer_file(json, path.string()), path.string(),
-                                        digest);
+  return std::make_unique<FileTokenizer>(detail::parse_tokenizer_file(json, path.string()), path.string(),
+                                         digest);
 }
 
 }  // namespace chiliad::text

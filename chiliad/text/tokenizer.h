@@ -34,8 +34,8 @@ class Tokenizer {
   [[nodiscard]] virtual Digest digest() const = 0;
 };
 
-/// Reads a Hugging Face tokenizer.json with a model of type BPE: byte-level (GPT-2, Llama-3, Qwen2), with a
-/// word suffix (CLIP), or with byte_fallback (Llama-2). Its `truncation` and `padding` are not applied.
+/// Reads a Hugging Face tokenizer.json with a model of type BPE (GPT-2, Llama-2 and 3, Qwen2, CLIP),
+/// WordPiece (BERT) or Unigram (T5). Its `truncation` and `padding` are not applied.
 /// Throws InvalidInput naming the part that is wrong, or that is not covered yet (other models, steps).
 [[nodiscard]] std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& path);
 

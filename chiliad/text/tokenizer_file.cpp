@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "chiliad/base/error.h"
+#include "chiliad/text/detail/unicode.h"
 #include "chiliad/text/detail/utf8.h"
 
 namespace chiliad::text::detail {
@@ -93,7 +94,7 @@ class Part {
 [[noreturn]] void not_covered(const Part& part, const std::string& what) {
   part.refuse(
       fmt::format("{} is not covered yet. Covered: BPE models of the GPT-2, Llama-3, Qwen2, CLIP and "
-                  "Llama-2 kinds",
+                  "Llama-2 kinds, WordPiece models of BERT, Unigram models of T5",
                   what));
 }
 
@@ -169,6 +170,24 @@ NormalizerStep normalizer_of(const Part& part) {
     step.kind = Kind::kReplace;
     step.pattern = pattern_of(part.member("pattern"));
     step.content = part.member("content").text();
+  } else if (type == "Strip") {
+    step.kind = Kind::kStrip;
+    step.left = part.member("strip_left").flag(true);
+    step.right = part.member("strip_right").flag(true);
+  } else if (type == "StripAccents") {
+    step.kind = Kind::kStripAccents;
+  } else if (type == "Precompiled") {
+    step.kind = Kind::kPrecompiled;
+    const Part map = part.member("precompiled_charsmap");
+    const auto bytes = from_base64(map.text());
+    if (!bytes) map.expected("base64");
+    step.charsmap = std::make_shared<const Charsmap>(*bytes, part.place());
+  } else if (type == "BertNormalizer") {
+    step.kind = Kind::kBert;
+    step.clean = part.member("clean_text").flag(true);
+    step.space_chinese = part.member("handle_chinese_chars").flag(true);
+    step.lowercase = part.member("lowercase").flag(true);
+    step.strip_accents = part.member("strip_accents").flag(step.lowercase);
   } else {
     not_covered(part, "a normalizer of type " + type);
   }
@@ -203,6 +222,15 @@ PrependScheme prepend_of(const Part& part) {
   if (name == "first") return PrependScheme::kFirst;
   if (name == "never") return PrependScheme::kNever;
   scheme.expected("always, first or never");
+}
+
+/// Spaces go, each sign of punctuation is a word.
+std::vector<PreTokenizerStep> bert_pre_tokenizer(const Part& part) {
+  std::vector<PreTokenizerStep> steps(2);
+  steps[0].pattern = Pattern::regex(R"(\s)", part.place());
+  steps[0].behavior = SplitBehavior::kRemoved;
+  steps[1].pattern = Pattern::regex(punctuation_class(), part.place());
+  return steps;
 }
 
 PreTokenizerStep pre_tokenizer_of(const Part& part) {
@@ -252,6 +280,10 @@ DecoderStep decoder_of(const Part& part) {
     step.stop = part.member("stop").number(kMaxIds);
     if (step.content.empty() || next_character(step.content).length != step.content.size())
       part.member("content").expected("one character");
+  } else if (type == "WordPiece") {
+    step.kind = Kind::kWordPiece;
+    step.content = part.member("prefix").text_or("##");
+    step.clean_up = part.member("cleanup").flag(true);
   } else if (type == "Metaspace") {
     step.kind = Kind::kMetaspace;
     step.content = replacement_of(part);
@@ -325,18 +357,17 @@ std::optional<std::pair<std::string, std::string>> merge_of(const Json& json) {
   return std::nullopt;
 }
 
-BpeParts model_of(const Part& part) {
-  if (part.absent()) part.expected("an object");
-  const Part type = part.member("type");
-  if (!type.absent() && type.text() != "BPE") not_covered(part, "a model of type " + type.text());
-  if (type.absent() && part.member("merges").absent()) type.expected("\"BPE\"");
-  BpeParts model;
-  const Part vocabulary = part.member("vocab");
+void read_vocabulary(const Part& vocabulary, BpeParts& model) {
   model.vocabulary.reserve(vocabulary.object().size());
   for (const auto& [content, id] : vocabulary.object().get_ref<const Json::object_t&>()) {
     const bool fits = id.is_number_unsigned() && id.get<uint64_t>() < kMaxIds;  // the usual case, quickly
     model.vocabulary.emplace_back(content, fits ? id.get<int32_t>() : vocabulary.member(content).id());
   }
+}
+
+BpeParts bpe_of(const Part& part) {
+  BpeParts model;
+  read_vocabulary(part.member("vocab"), model);
   const Part merges = part.member("merges");
   const Json& list = merges.array();
   if (list.size() > static_cast<size_t>(kMaxIds)) merges.expected("at most 4194304 merges");
@@ -355,6 +386,40 @@ BpeParts model_of(const Part& part) {
   model.ignore_merges = part.member("ignore_merges").flag(false);
   if (!part.member("dropout").absent()) not_covered(part.member("dropout"), "random dropping of merges");
   return model;
+}
+
+void read_word_piece(const Part& part, TokenizerFile& file) {
+  file.kind = ModelKind::kWordPiece;
+  read_vocabulary(part.member("vocab"), file.model);
+  file.model.unknown = part.member("unk_token").text_or("[UNK]");
+  file.model.continuing_prefix = part.member("continuing_subword_prefix").text_or("##");
+  const Part limit = part.member("max_input_chars_per_word");
+  if (!limit.absent()) file.max_word_characters = limit.number(1 << 16);
+}
+
+void read_unigram(const Part& part, TokenizerFile& file) {
+  file.kind = ModelKind::kUnigram;
+  for (const Part& entry : part.member("vocab").elements(kMaxIds)) {
+    const Json& pair = entry.array();
+    if (pair.size() != 2 || !pair[0].is_string() || !pair[1].is_number()) entry.expected("[content, score]");
+    file.model.vocabulary.emplace_back(pair[0].get<std::string>(),
+                                       static_cast<int32_t>(file.unigram.scores.size()));
+    file.unigram.scores.push_back(pair[1].get<double>());
+  }
+  const Part unknown = part.member("unk_id");
+  if (!unknown.absent()) file.unigram.unknown = unknown.id();
+  file.model.byte_fallback = part.member("byte_fallback").flag(false);
+}
+
+void read_model(const Part& part, TokenizerFile& file) {
+  if (part.absent()) part.expected("an object");
+  const Part type = part.member("type");
+  if (type.absent() && part.member("merges").absent()) type.expected("\"BPE\"");
+  const std::string name = type.text_or("BPE");
+  if (name == "WordPiece") return read_word_piece(part, file);
+  if (name == "Unigram") return read_unigram(part, file);
+  if (name != "BPE") not_covered(part, "a model of type " + name);
+  file.model = bpe_of(part);
 }
 
 /// An added token that the vocabulary has too must be the same there; no two contents share an id.
@@ -394,13 +459,18 @@ TokenizerFile parse_tokenizer_file(std::string_view json, const std::string& pla
   const Json tree = parse_json(json, place);
   const Part root(&tree, place, "");
   TokenizerFile file;
-  file.model = model_of(root.member("model"));
+  read_model(root.member("model"), file);
   file.added = added_of(root.member("added_tokens"));
   check_added(file, root.member("added_tokens"));
   for (const Part& step : steps_of(root.member("normalizer"), "normalizers"))
     file.normalizer.push_back(normalizer_of(step));
-  for (const Part& step : steps_of(root.member("pre_tokenizer"), "pretokenizers"))
-    file.pre_tokenizer.push_back(pre_tokenizer_of(step));
+  for (const Part& step : steps_of(root.member("pre_tokenizer"), "pretokenizers")) {
+    if (step.member("type").text() == "BertPreTokenizer") {
+      for (auto& one : bert_pre_tokenizer(step)) file.pre_tokenizer.push_back(std::move(one));
+    } else {
+      file.pre_tokenizer.push_back(pre_tokenizer_of(step));
+    }
+  }
   const Part decoder = root.member("decoder");
   if (!decoder.absent()) file.decoder.emplace();
   for (const Part& step : steps_of(decoder, "decoders")) file.decoder->push_back(decoder_of(step));

@@ -1,11 +1,15 @@
 #include "chiliad/text/detail/unicode.h"
 
+#include <fmt/format.h>
+#include <unicode/brkiter.h>
 #include <unicode/bytestream.h>
 #include <unicode/locid.h>
 #include <unicode/normalizer2.h>
 #include <unicode/uchar.h>
 #include <unicode/unistr.h>
+#include <unicode/utext.h>
 
+#include <memory>
 #include <utility>
 
 #include "chiliad/base/error.h"
@@ -80,6 +84,52 @@ bool is_word(uint32_t code_point) {
   constexpr uint32_t kCategories = U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK;
   return u_isUAlphabetic(c) != 0 || (U_GET_GC_MASK(c) & kCategories) != 0 ||
          u_hasBinaryProperty(c, UCHAR_JOIN_CONTROL) != 0;
+}
+
+bool is_other(uint32_t code_point) {
+  constexpr uint32_t kCategories = U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CO_MASK;
+  return (U_GET_GC_MASK(static_cast<UChar32>(code_point)) & kCategories) != 0;
+}
+
+bool is_accent(uint32_t code_point) {
+  return u_charType(static_cast<UChar32>(code_point)) == U_NON_SPACING_MARK;
+}
+
+std::string punctuation_class() {
+  constexpr UChar32 kEnd = 0x110000;
+  const auto is_punctuation = [](UChar32 c) {
+    if (u_ispunct(c) == 0) return false;
+    UVersionInfo age;
+    u_charAge(c, age);
+    return age[0] <= 8;
+  };
+  std::string ranges = "[!-/:-@\\[-`{-~";  // ASCII's symbols too
+  for (UChar32 c = 0x80; c < kEnd; ++c) {
+    if (!is_punctuation(c)) continue;
+    const UChar32 first = c;
+    while (c + 1 < kEnd && is_punctuation(c + 1)) ++c;
+    ranges += fmt::format("\\x{{{:X}}}-\\x{{{:X}}}", first, c);
+  }
+  return ranges + "]";
+}
+
+std::vector<std::string_view> grapheme_clusters(std::string_view text) {
+  UErrorCode status = U_ZERO_ERROR;
+  const std::unique_ptr<icu::BreakIterator> breaks(
+      icu::BreakIterator::createCharacterInstance(icu::Locale::getRoot(), status));
+  UText* const opened = utext_openUTF8(nullptr, text.data(), static_cast<int64_t>(text.size()), &status);
+  const std::unique_ptr<UText, decltype(&utext_close)> utext(opened, &utext_close);
+  CHILIAD_CHECK(U_SUCCESS(status), "ICU: {}", u_errorName(status));
+  breaks->setText(utext.get(), status);
+  CHILIAD_CHECK(U_SUCCESS(status), "ICU: {}", u_errorName(status));
+  std::vector<std::string_view> clusters;
+  size_t begin = 0;
+  for (int32_t at = breaks->next(); at != icu::BreakIterator::DONE; at = breaks->next()) {
+    const auto end = static_cast<size_t>(at);
+    clusters.push_back(text.substr(begin, end - begin));
+    begin = end;
+  }
+  return clusters;
 }
 
 }  // namespace chiliad::text::detail

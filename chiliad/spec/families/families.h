@@ -3,6 +3,7 @@
 #include <string>
 
 #include "chiliad/spec/layer_table.h"
+#include "chiliad/spec/options/text_encoder.h"
 
 namespace chiliad::spec::families {
 
@@ -13,6 +14,11 @@ namespace chiliad::spec::families {
 /// llama and qwen2: token embedding, decoder blocks, head with the loss; keys of Hugging Face checkpoints.
 [[nodiscard]] LayerTable language_table(const ModelOptions& options);
 [[nodiscard]] Work language_work(const LayerDecl& layer, const BatchShape& shape);
+
+/// bert, clip_text and t5: embedding, encoder blocks, pooler or last norm; keys of Hugging Face checkpoints.
+/// Throws InvalidInput for sizes that no encoder of the family has.
+[[nodiscard]] LayerTable text_encoder_table(const TextEncoderOptions& options);
+[[nodiscard]] Work text_encoder_work(const LayerDecl& layer, const BatchShape& shape);
 
 /// FLOPs of `rows` rows through a linear layer.
 [[nodiscard]] inline double linear_flops(double rows, double in, double out) {

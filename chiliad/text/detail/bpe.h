@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,20 +8,13 @@
 #include <vector>
 
 #include "chiliad/text/detail/tokenizer_file.h"
+#include "chiliad/text/detail/word_model.h"
 
 namespace chiliad::text::detail {
 
-/// Lets string_views look up strings.
-struct StringHash {
-  using is_transparent = void;
-  size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
-};
-template <typename Value>
-using StringMap = std::unordered_map<std::string, Value, StringHash, std::equal_to<>>;
-
 /// Byte-pair encoding of words: characters, then the merge of least rank (the leftmost of equals) until none
 /// is left. Time is n log n in a word's length. Immutable.
-class Bpe {
+class Bpe final : public WordModel {
  public:
   /// Throws InvalidInput (`place` begins it) for merges of what is not in the vocabulary, and for two tokens
   /// of one id.
@@ -31,12 +23,12 @@ class Bpe {
   Bpe& operator=(const Bpe&) = delete;
 
   /// Appends the ids of one word.
-  void encode(std::string_view word, std::vector<int32_t>& ids) const;
+  void encode(std::string_view word, std::vector<int32_t>& ids) const override;
 
-  [[nodiscard]] std::optional<int32_t> id_of(std::string_view token) const;
+  [[nodiscard]] std::optional<int32_t> id_of(std::string_view token) const override;
   /// Null where no token has the id.
-  [[nodiscard]] const std::string* content_of(int32_t id) const;
-  [[nodiscard]] int32_t end_of_ids() const { return static_cast<int32_t>(contents_.size()); }
+  [[nodiscard]] const std::string* content_of(int32_t id) const override;
+  [[nodiscard]] int32_t end_of_ids() const override { return static_cast<int32_t>(contents_.size()); }
 
  private:
   struct Merge {

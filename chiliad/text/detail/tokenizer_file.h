@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "chiliad/text/detail/charsmap.h"
 #include "chiliad/text/detail/pattern.h"
 
 namespace chiliad::text::detail {
@@ -24,10 +25,29 @@ struct AddedToken {
 };
 
 struct NormalizerStep {
-  enum class Kind { kNfc, kNfd, kNfkc, kNfkd, kLowercase, kReplace, kPrepend };
+  enum class Kind {
+    kNfc,
+    kNfd,
+    kNfkc,
+    kNfkd,
+    kLowercase,
+    kReplace,
+    kPrepend,
+    kStrip,
+    kStripAccents,
+    kPrecompiled,
+    kBert
+  };
   Kind kind = Kind::kNfc;
   Pattern pattern;      ///< kReplace
   std::string content;  ///< kReplace, kPrepend
+  bool left = false;    ///< kStrip
+  bool right = false;
+  std::shared_ptr<const Charsmap> charsmap;  ///< kPrecompiled; shared by copies, immutable
+  bool clean = false;                        ///< kBert: control characters go, spaces become plain ones
+  bool space_chinese = false;                ///< kBert: spaces around ideographs
+  bool strip_accents = false;                ///< kBert
+  bool lowercase = false;                    ///< kBert
 };
 
 enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
@@ -46,13 +66,15 @@ struct PreTokenizerStep {
 };
 
 struct DecoderStep {
-  enum class Kind { kByteLevel, kReplace, kByteFallback, kFuse, kStrip, kMetaspace };
+  enum class Kind { kByteLevel, kReplace, kByteFallback, kFuse, kStrip, kMetaspace, kWordPiece };
   Kind kind = Kind::kByteLevel;
   Pattern pattern;      ///< kReplace
-  std::string content;  ///< kReplace, kStrip (one character), kMetaspace (what stands for a space)
+  std::string content;  ///< kReplace, kStrip (one character), kMetaspace (what stands for a space),
+                        ///< kWordPiece (prefix)
   int64_t start = 0;    ///< kStrip: characters at most
   int64_t stop = 0;
   bool drop_first = false;  ///< kMetaspace
+  bool clean_up = false;    ///< kWordPiece: spaces before punctuation go
 };
 
 /// Ids around a text.
@@ -72,12 +94,22 @@ struct BpeParts {
   bool ignore_merges = false;
 };
 
+struct UnigramParts {
+  std::vector<double> scores;  ///< by id
+  std::optional<int32_t> unknown;
+};
+
+enum class ModelKind { kBpe, kWordPiece, kUnigram };
+
 /// What a tokenizer.json says, checked part by part.
 struct TokenizerFile {
   std::vector<AddedToken> added;
   std::vector<NormalizerStep> normalizer;
   std::vector<PreTokenizerStep> pre_tokenizer;
-  BpeParts model;
+  ModelKind kind = ModelKind::kBpe;
+  BpeParts model;  ///< the others use its vocabulary, unknown token, prefix and byte_fallback
+  int64_t max_word_characters = 100;  ///< kWordPiece
+  UnigramParts unigram;               ///< kUnigram
   std::optional<std::vector<DecoderStep>> decoder;
   Frame frame;
 };

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace chiliad::text::detail {
 
@@ -16,5 +17,14 @@ enum class NormalForm { kC, kD, kKc, kKd };
 [[nodiscard]] bool is_space(uint32_t code_point);
 /// What `\w` means in Unicode's recommendation for regular expressions (UTS 18).
 [[nodiscard]] bool is_word(uint32_t code_point);
+/// Control, format and private characters.
+[[nodiscard]] bool is_other(uint32_t code_point);
+/// Marks that take no room of their own: accents.
+[[nodiscard]] bool is_accent(uint32_t code_point);
+/// The punctuation of Unicode 8.0, which BERT's reference tokenizer knows, as a class of a regular
+/// expression.
+[[nodiscard]] std::string punctuation_class();
+/// Extended grapheme clusters, views of `text`.
+[[nodiscard]] std::vector<std::string_view> grapheme_clusters(std::string_view text);
 
 }  // namespace chiliad::text::detail
