@@ -68,7 +68,8 @@ enum class LayerKind {
   kT5Block,
   kT5Norm,
 };
-inline constexpr int kNumLayerKinds = static_cast<int>(LayerKind::kT5Norm) + 1;
+/// Those of the families that a run file can train come first.
+inline constexpr int kNumTrainedKinds = static_cast<int>(LayerKind::kLanguageHead) + 1;
 
 /// One layer as every part of the system sees it; the torch builder is keyed by `kind` (model/).
 struct LayerDecl {

@@ -16,8 +16,9 @@ LayerMemory layer_memory(const spec::LayerDecl& layer, const TapeSetup& setup) {
     case spec::LayerKind::kDecoderBlock:
     case spec::LayerKind::kLanguageHead:
       return language_tape(layer, setup).memory();
+    default:
+      throw InternalError(layer.name, "layer kind without a tape");
   }
-  throw InternalError(layer.name, "layer kind without a tape");
 }
 
 }  // namespace chiliad::planner::detail
