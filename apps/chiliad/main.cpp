@@ -25,10 +25,12 @@ void add_verbs(CLI::App& app, Action& action) {
   add_train(app, action);
   add_verify_layout(app, action);
   add_worker_verbs(app);
-  auto* ckpt = app.add_subcommand("ckpt", "Lists, verifies and prunes checkpoints");
+  auto* ckpt = app.add_subcommand("ckpt", "Lists, verifies, compares, exports and prunes checkpoints");
   ckpt->require_subcommand(1);
   add_ckpt_ls(*ckpt, action);
   add_ckpt_verify(*ckpt, action);
+  add_ckpt_diff(*ckpt, action);
+  add_ckpt_export(*ckpt, action);
   add_ckpt_prune(*ckpt, action);
   add_docs(app, action);
   add_version(app, action);

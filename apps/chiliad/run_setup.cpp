@@ -13,6 +13,8 @@
 #include "chiliad/observe/terminal_progress.h"
 #include "chiliad/stepplan/work_model.h"
 #include "chiliad/text/byte_tokenizer.h"
+#include "chiliad/weights/start_weights.h"
+#include "chiliad/weights/weight_source.h"
 
 namespace chiliad::cli {
 
@@ -44,6 +46,17 @@ std::shared_ptr<const text::DocumentEncoder> open_encoder(const spec::RunFile& f
                     file.model.vocabulary, needed));
   }
   return encoder;
+}
+
+void check_weights(const spec::RunFile& file) {
+  if (file.model.weights.empty()) return;
+  if (!std::filesystem::exists(file.model.weights)) {
+    throw InvalidInput("model.weights",
+                       fmt::format("expected a folder or file of weights, got {}, which is not "
+                                   "there. Paths are from the current folder",
+                                   file.model.weights));
+  }
+  weights::check_start_weights(weights::WeightSource::open(file.model.weights), file.model);
 }
 
 index::Index open_index(const spec::RunFile& file, const text::DocumentEncoder* encoder, bool quiet) {

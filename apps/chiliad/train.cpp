@@ -155,6 +155,7 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
 int run(const Arguments& arguments) {
   const SystemClock clock;
   const auto file = read_run(arguments.run);
+  check_weights(file);
   const auto encoder = open_encoder(file);
   const auto index = open_index(file, encoder.get(), arguments.run.quiet);
   if (arguments.check) return check_run(arguments, file, index, encoder.get());

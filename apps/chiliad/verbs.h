@@ -19,6 +19,8 @@ void add_train(CLI::App& parent, Action& action);
 void add_verify_layout(CLI::App& parent, Action& action);
 void add_ckpt_ls(CLI::App& parent, Action& action);
 void add_ckpt_verify(CLI::App& parent, Action& action);
+void add_ckpt_diff(CLI::App& parent, Action& action);
+void add_ckpt_export(CLI::App& parent, Action& action);
 void add_ckpt_prune(CLI::App& parent, Action& action);
 void add_version(CLI::App& parent, Action& action);
 void add_docs(CLI::App& parent, Action& action);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/worker/verbs.h"
+#include "chiliad/checkpoint/reader.h"
 #include "chiliad/device/tensor.h"
 #include "chiliad/generate/picture_grid.h"
 #include "chiliad/generate/retrieval.h"
@@ -29,7 +30,7 @@ struct EvalArguments {
 
 int run_eval(const EvalArguments& arguments) {
   device::set_compute_threads(arguments.threads);
-  const auto checkpoint = generate::open_newest(arguments.checkpoint);
+  const auto checkpoint = checkpoint::open_newest(arguments.checkpoint);
   const generate::InferenceModel model(checkpoint);
   const auto& run = model.run();
   const auto index = index::Index::open(run.data.index);

@@ -9,6 +9,7 @@
 #include "apps/worker/verbs.h"
 #include "chiliad/base/error.h"
 #include "chiliad/base/rng.h"
+#include "chiliad/checkpoint/reader.h"
 #include "chiliad/device/tensor.h"
 #include "chiliad/generate/euler.h"
 #include "chiliad/generate/picture_grid.h"
@@ -71,7 +72,7 @@ void show_progress(int64_t done, int64_t total) {
 int run_generate(const GenerateArguments& arguments) {
   device::set_compute_threads(arguments.threads);
   const auto prompts = read_prompts(arguments);
-  const auto checkpoint = generate::open_newest(arguments.checkpoint);
+  const auto checkpoint = checkpoint::open_newest(arguments.checkpoint);
   const generate::InferenceModel model(checkpoint);
   const auto [width, height] = parse_size(arguments.size, model.run());
   std::vector<generate::Request> requests;

@@ -10,6 +10,7 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/hash.h"
+#include "chiliad/base/log.h"
 #include "chiliad/checkpoint/detail/block_file.h"
 #include "chiliad/checkpoint/detail/box_copy.h"
 #include "chiliad/checkpoint/detail/manifest.h"
@@ -216,6 +217,25 @@ std::optional<Checkpoint> newest_good(
     }
   }
   return std::nullopt;
+}
+
+Checkpoint open_newest(const std::filesystem::path& given) {
+  namespace fs = std::filesystem;
+  const std::string path = given.string();
+  if (!fs::is_directory(given)) throw InvalidInput(path, "expected a checkpoint folder or a run directory");
+  if (fs::exists(given / "manifest.json")) return Checkpoint::open(given);
+  const fs::path folder = fs::is_directory(given / "checkpoints") ? given / "checkpoints" : given;
+  int damaged = 0;
+  auto newest = newest_good(folder, [&](const std::string& where, const std::string& why) {
+    log_warn("{} cannot be used: {}", where, why);
+    ++damaged;
+  });
+  if (!newest.has_value() && damaged > 0) {
+    throw CorruptData(path, fmt::format("all {} checkpoints are damaged. Restore one from a copy", damaged));
+  }
+  if (!newest.has_value())
+    throw InvalidInput(path, "holds no usable checkpoint. Give a step-N.gG folder or a run directory");
+  return std::move(*newest);
 }
 
 }  // namespace chiliad::checkpoint

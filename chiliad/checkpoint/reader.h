@@ -75,4 +75,9 @@ struct Listing {
     const std::filesystem::path& folder,
     const std::function<void(const std::string&, const std::string&)>& report);
 
+/// The checkpoint that a user means: a step-N.gG folder itself, or the newest good one of a run directory or
+/// its checkpoints/ (damaged ones are logged). Throws InvalidInput if there is none, CorruptData if all are
+/// damaged.
+[[nodiscard]] Checkpoint open_newest(const std::filesystem::path& given);
+
 }  // namespace chiliad::checkpoint

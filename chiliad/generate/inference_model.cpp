@@ -57,23 +57,4 @@ at::Tensor InferenceModel::predict(const at::Tensor& patches, const at::Tensor& 
   return carry.get("prediction");
 }
 
-checkpoint::Checkpoint open_newest(const std::string& path) {
-  namespace fs = std::filesystem;
-  const fs::path given(path);
-  if (!fs::is_directory(given)) throw InvalidInput(path, "expected a checkpoint folder or a run directory");
-  if (fs::exists(given / "manifest.json")) return checkpoint::Checkpoint::open(given);
-  const fs::path folder = fs::is_directory(given / "checkpoints") ? given / "checkpoints" : given;
-  int damaged = 0;
-  auto newest = checkpoint::newest_good(folder, [&](const std::string& where, const std::string& why) {
-    log_warn("{} cannot be used: {}", where, why);
-    ++damaged;
-  });
-  if (!newest.has_value() && damaged > 0) {
-    throw CorruptData(path, fmt::format("all {} checkpoints are damaged. Restore one from a copy", damaged));
-  }
-  if (!newest.has_value())
-    throw InvalidInput(path, "holds no usable checkpoint. Give a step-N.gG folder or a run directory");
-  return std::move(*newest);
-}
-
 }  // namespace chiliad::generate

@@ -32,8 +32,4 @@ class InferenceModel {
   std::vector<std::unique_ptr<layers::Layer>> layers_;
 };
 
-/// Opens `path`: a step folder, a checkpoints folder or a run directory (the newest good one; damaged ones
-/// are named).
-[[nodiscard]] checkpoint::Checkpoint open_newest(const std::string& path);
-
 }  // namespace chiliad::generate

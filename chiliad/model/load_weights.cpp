@@ -48,25 +48,31 @@ at::Tensor read_tensor(const weights::WeightSource& source, const std::string& k
 
 }  // namespace
 
-WeightReader::WeightReader(const spec::LayerTable& table, weights::WeightSource source,
+WeightReader::WeightReader(const spec::LayerTable& table, const weights::WeightSource& source,
                            const weights::KeyTable& keys)
-    : source_(std::move(source)), match_(weights::match_weights(table, source_, keys)) {}
+    : source_(source), match_(weights::match_weights(table, source, keys)) {}
 
 at::Tensor WeightReader::read(const spec::ParamDecl& param, at::ScalarType type) const {
   return read_tensor(source_, match_.key_of.at(param.name), param.shape, type);
 }
 
 std::vector<std::vector<at::Tensor>> load_weights(const spec::LayerTable& table,
-                                                  const std::filesystem::path& path,
+                                                  const weights::WeightSource& source,
                                                   const weights::KeyTable& keys, at::ScalarType type) {
   CHILIAD_CHECK(at::isFloatingType(type));
-  const WeightReader reader(table, weights::WeightSource::open(path), keys);
+  const WeightReader reader(table, source, keys);
   std::vector<std::vector<at::Tensor>> layers;
   for (const auto& layer : table.layers) {
     auto& params = layers.emplace_back();
     for (const auto& param : layer.params) params.push_back(reader.read(param, type));
   }
   return layers;
+}
+
+std::vector<std::vector<at::Tensor>> load_weights(const spec::LayerTable& table,
+                                                  const std::filesystem::path& path,
+                                                  const weights::KeyTable& keys, at::ScalarType type) {
+  return load_weights(table, weights::WeightSource::open(path), keys, type);
 }
 
 }  // namespace chiliad::model

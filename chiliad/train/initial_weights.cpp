@@ -8,17 +8,14 @@
 
 namespace chiliad::train {
 
-void set_initial_weights(parallel::ShardedLayer& shard, uint64_t seed, spec::Init zero) {
-  const spec::ParamDecl* drawn = nullptr;
+void set_weights(parallel::ShardedLayer& shard, const MakeParam& make) {
+  const spec::ParamDecl* made = nullptr;
   at::Tensor whole;
   for (const auto& piece : shard.layout().shard_pieces()) {
-    // Draws are of the whole parameter; a rank keeps its boxes of it, which follow each other.
-    if (piece.param != drawn) {
-      drawn = piece.param;
-      spec::ParamDecl param = *drawn;
-      if (param.init == spec::Init::kZero) param.init = zero;
-      whole = at::empty(param.shape.sizes(), at::kFloat);
-      model::initialise(param, seed, whole);
+    // A rank keeps its boxes of the whole parameter, which follow each other.
+    if (piece.param != made) {
+      made = piece.param;
+      whole = make(*made);
     }
     at::Tensor box = whole;
     for (int axis = 0; axis < piece.box.size.rank(); ++axis) {
@@ -30,6 +27,15 @@ void set_initial_weights(parallel::ShardedLayer& shard, uint64_t seed, spec::Ini
   shard.publish();
   if (shard.average() == nullptr) return;
   std::copy_n(shard.owned_params(), shard.layout().owned_size(), shard.average());
+}
+
+void set_initial_weights(parallel::ShardedLayer& shard, uint64_t seed, spec::Init zero) {
+  set_weights(shard, [&](spec::ParamDecl param) {
+    if (param.init == spec::Init::kZero) param.init = zero;
+    const at::Tensor whole = at::empty(param.shape.sizes(), at::kFloat);
+    model::initialise(param, seed, whole);
+    return whole;
+  });
 }
 
 }  // namespace chiliad::train

@@ -73,7 +73,7 @@ void run_rank(const spec::RunFile& file, const index::Index& index, int64_t num_
   setup.clock = &clock;
   setup.rates = spec::rates_of(file.parallel);
   Trainer trainer(std::move(setup));
-  if (options.draw_zeros) {
+  if (options.draw_zeros && file.model.weights.empty()) {
     for (auto& shard : trainer.shards()) set_initial_weights(*shard, file.run.seed, spec::Init::kNormal002);
   }
   meter.reset_peak();

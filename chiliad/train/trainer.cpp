@@ -12,12 +12,15 @@
 #include "chiliad/device/tensor.h"
 #include "chiliad/image/color.h"
 #include "chiliad/model/build_model.h"
+#include "chiliad/model/load_weights.h"
 #include "chiliad/optim/learning_rate.h"
 #include "chiliad/stepplan/work_model.h"
 #include "chiliad/text/byte_tokenizer.h"
 #include "chiliad/train/consistency.h"
 #include "chiliad/train/initial_weights.h"
 #include "chiliad/train/injected_delay.h"
+#include "chiliad/weights/key_tables/model_keys.h"
+#include "chiliad/weights/weight_source.h"
 
 namespace chiliad::train {
 namespace {
@@ -108,8 +111,20 @@ void Trainer::build_model() {
     options.average = options.trained && run.optimizer.ema > 0.0;
     shards_.push_back(
         std::make_unique<parallel::ShardedLayer>(*layers_[i], decl, *setup_.mesh, pools_, options));
-    if (setup_.resume == nullptr) set_initial_weights(*shards_.back(), run.run.seed);
   }
+  if (setup_.resume == nullptr) set_first_weights();
+}
+
+void Trainer::set_first_weights() {
+  const auto& run = *setup_.run;
+  if (run.model.weights.empty()) {
+    for (auto& shard : shards_) set_initial_weights(*shard, run.run.seed);
+    return;
+  }
+  const auto source = weights::WeightSource::open(run.model.weights);
+  const model::WeightReader reader(table_, source, weights::model_keys(run.model));
+  for (auto& shard : shards_)
+    set_weights(*shard, [&](const spec::ParamDecl& param) { return reader.read(param, at::kFloat); });
 }
 
 void Trainer::load_checkpoint() {

@@ -97,6 +97,8 @@ class Trainer {
   };
 
   void build_model();
+  /// Those of model.weights, or drawn.
+  void set_first_weights();
   void load_checkpoint();
   void start_loader();
   /// The program for that many slots, proven when it is first asked for.

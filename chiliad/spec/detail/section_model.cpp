@@ -17,6 +17,10 @@ std::vector<Option> shared_options() {
       {"width", at<&O::width>, WholeRule{8, 65536}, kFixed,
        "width of the residual stream; divisible by heads unless head_size is given"},
       {"depth", at<&O::depth>, WholeRule{1, 1024}, kFixed, "transformer blocks"},
+      {"weights", at<&O::weights>, TextRule{}, kFree,
+       "folder (Hugging Face layout) or .safetensors file of weights to start from, as drawn ones where it "
+       "is not given; "
+       "a run that resumes has its own"},
       {"heads", at<&O::heads>, WholeRule{1, 1024}, kFixed, "attention heads; their size is even"},
   };
 }

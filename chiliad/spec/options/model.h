@@ -13,6 +13,7 @@ struct ModelOptions {
   int64_t width = 256;  ///< D
   int64_t depth = 4;    ///< transformer blocks
   int64_t heads = 4;
+  std::string weights;  ///< folder or file of published weights to start from; empty: drawn by run.seed
 
   // pixel_dit
   int64_t patch = 8;  ///< pixels a side

@@ -9,6 +9,7 @@
 #include "chiliad/model/language_model.h"
 #include "chiliad/ops/rms_norm.h"
 #include "chiliad/parallel/segment.h"
+#include "chiliad/weights/configs/language.h"
 #include "tests/parity/training/golden.h"
 #include "tests/support/kits.h"
 
@@ -21,41 +22,6 @@ using test::relative_difference;
 /// The kit's tolerances: the reference computes in fp32.
 constexpr double kTolerance = 1e-5;
 constexpr double kGradientTolerance = 2e-5;
-
-void set_rope(const nlohmann::json& config, spec::ModelOptions& options) {
-  const bool is_new = config.contains("rope_parameters");
-  const auto rope = config.value(is_new ? "rope_parameters" : "rope_scaling", nlohmann::json());
-  const auto& theta = is_new ? rope : config;
-  options.rope_theta = theta.at("rope_theta").get<double>();
-  if (rope.is_null()) return;
-  const auto kind = rope.at(rope.contains("rope_type") ? "rope_type" : "type").get<std::string>();
-  if (kind == "default") return;
-  options.rope_scaling = kind;
-  options.rope_factor = rope.at("factor").get<double>();
-  options.rope_original_context = rope.value("original_max_position_embeddings", int64_t{0});
-  options.rope_low_frequency = rope.value("low_freq_factor", options.rope_low_frequency);
-  options.rope_high_frequency = rope.value("high_freq_factor", options.rope_high_frequency);
-  options.rope_beta_fast = rope.value("beta_fast", options.rope_beta_fast);
-  options.rope_beta_slow = rope.value("beta_slow", options.rope_beta_slow);
-}
-
-spec::ModelOptions read_options(const nlohmann::json& config) {
-  spec::ModelOptions options;
-  options.family = config.at("model_type").get<std::string>();
-  options.width = config.at("hidden_size").get<int64_t>();
-  options.depth = config.at("num_hidden_layers").get<int64_t>();
-  options.heads = config.at("num_attention_heads").get<int64_t>();
-  options.kv_heads = config.at("num_key_value_heads").get<int64_t>();
-  options.head_size = config.value("head_dim", int64_t{0});
-  options.mlp_width = config.at("intermediate_size").get<int64_t>();
-  options.vocabulary = config.at("vocab_size").get<int64_t>();
-  options.norm_eps = config.at("rms_norm_eps").get<double>();
-  options.tied = config.at("tie_word_embeddings").get<bool>();
-  options.attention_bias = config.value("attention_bias", false);
-  options.mlp_bias = config.value("mlp_bias", false);
-  set_rope(config, options);
-  return options;
-}
 
 /// The values of [rows, width, ...] that are no padding, one row after the other.
 at::Tensor packed(const at::Tensor& padded, const at::Tensor& mask) {
@@ -84,7 +50,7 @@ class LanguageParity : public testing::TestWithParam<std::string> {
  protected:
   LanguageParity()
       : golden_(test::read_golden(GetParam())),
-        options_(read_options(*golden_.options)),
+        options_(weights::read_language_config(test::golden_kit() / GetParam() / "config.json")),
         batch_(make_batch(golden_)) {
     layers_ = build_model(options_);
     for (auto& layer : layers_) {
