@@ -31,6 +31,14 @@ Work LayerDecl::forward(const BatchShape& shape) const {
     case LayerKind::kDecoderBlock:
     case LayerKind::kLanguageHead:
       return families::language_work(*this, shape);
+    case LayerKind::kAutoencoderStem:
+    case LayerKind::kAutoencoderDownStage:
+    case LayerKind::kAutoencoderLatentHead:
+    case LayerKind::kAutoencoderLatentStem:
+    case LayerKind::kAutoencoderMiddle:
+    case LayerKind::kAutoencoderUpStage:
+    case LayerKind::kAutoencoderPixelHead:
+      return families::autoencoder_work(*this, shape);
   }
   return {};
 }

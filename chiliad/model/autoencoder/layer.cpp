@@ -1,0 +1,73 @@
+#include "chiliad/model/autoencoder/layer.h"
+
+#include <ATen/ATen.h>
+
+#include "chiliad/base/error.h"
+#include "chiliad/ops/attention.h"
+#include "chiliad/ops/group_norm.h"
+
+namespace chiliad::model::autoencoder {
+namespace {
+
+constexpr double kNormEps = 1e-6;
+
+}  // namespace
+
+bool ConvolutionLayer::has(const std::string& name) const {
+  for (const auto& param : decl().params) {
+    if (param.name == name + ".weight") return true;
+  }
+  return false;
+}
+
+const at::Tensor& ConvolutionLayer::find(const std::string& name) const {
+  for (size_t i = 0; i < decl().params.size(); ++i) {
+    if (decl().params[i].name == name) return params()[i];
+  }
+  throw InternalError(decl().name, fmt::format("no parameter '{}'", name));
+}
+
+at::Tensor ConvolutionLayer::convolve(const std::string& name, const at::Tensor& x) const {
+  const at::Tensor& kernel = weight(name);
+  return at::conv2d(x, kernel, bias(name), 1, kernel.size(2) / 2);
+}
+
+at::Tensor ConvolutionLayer::norm_convolve(const std::string& norm, const std::string& convolution,
+                                           const at::Tensor& x) const {
+  return convolve(convolution, ops::group_norm_silu(x, norm_groups_, weight(norm), bias(norm), kNormEps));
+}
+
+at::Tensor ConvolutionLayer::downsample(const std::string& name, const at::Tensor& x) const {
+  return at::conv2d(at::constant_pad_nd(x, {0, 1, 0, 1}), weight(name), bias(name), 2);
+}
+
+at::Tensor ConvolutionLayer::upsample(const std::string& name, const at::Tensor& x) const {
+  return convolve(name, at::upsample_nearest2d(x, {2 * x.size(2), 2 * x.size(3)}));
+}
+
+at::Tensor ConvolutionLayer::residual_block(const std::string& name, const at::Tensor& x) const {
+  const at::Tensor h = norm_convolve(name + ".norm1", name + ".conv1", x);
+  const std::string shortcut = name + ".conv_shortcut";
+  return (has(shortcut) ? convolve(shortcut, x) : x) + norm_convolve(name + ".norm2", name + ".conv2", h);
+}
+
+at::Tensor ConvolutionLayer::attention_block(const std::string& name, const at::Tensor& x) const {
+  const auto linear = [&](const char* product, const at::Tensor& rows) {
+    return at::linear(rows, weight(name + product), bias(name + product));
+  };
+  const std::string norm = name + ".group_norm";
+  const at::Tensor normed = ops::group_norm(x, norm_groups_, weight(norm), bias(norm), kNormEps);
+  const at::Tensor rows = normed.flatten(2).transpose(1, 2).contiguous();  // [B, H W, C]
+  const at::Tensor mixed =
+      ops::attention(linear(".to_q", rows), linear(".to_k", rows), linear(".to_v", rows), 1, {});
+  return x + linear(".to_out.0", mixed).transpose(1, 2).reshape(x.sizes());
+}
+
+at::Tensor ConvolutionLayer::middle(const std::string& name, const at::Tensor& x) const {
+  at::Tensor h = residual_block(name + ".resnets.0", x);
+  const std::string attention = name + ".attentions.0";
+  if (has(attention + ".to_q")) h = attention_block(attention, h);
+  return residual_block(name + ".resnets.1", h);
+}
+
+}  // namespace chiliad::model::autoencoder
