@@ -1,0 +1,77 @@
+#include "chiliad/model/load_weights.h"
+
+#include <ATen/ATen.h>
+
+#include "chiliad/base/error.h"
+
+namespace chiliad::model {
+namespace {
+
+/// Nothing for types that no weight has.
+std::optional<at::ScalarType> float_type(DType dtype) {
+  switch (dtype) {
+    case DType::kF64:
+      return at::kDouble;
+    case DType::kF32:
+      return at::kFloat;
+    case DType::kF16:
+      return at::kHalf;
+    case DType::kBF16:
+      return at::kBFloat16;
+    case DType::kF8E4M3:
+      return at::kFloat8_e4m3fn;
+    case DType::kF8E5M2:
+      return at::kFloat8_e5m2;
+    default:
+      return std::nullopt;
+  }
+}
+
+at::Tensor read_tensor(const weights::WeightSource& source, const std::string& key, const Shape& shape,
+                       at::ScalarType type) {
+  const weights::TensorEntry* entry = source.find(key);
+  CHILIAD_CHECK(entry != nullptr);
+  const auto stored = float_type(entry->dtype);
+  if (!stored) {
+    throw InvalidInput(source.path().string(),
+                       fmt::format("tensor '{}': expected a floating type, got {}. Quantized weights are not "
+                                   "read: take the original ones",
+                                   key, dtype_name(entry->dtype)));
+  }
+  const at::Tensor raw = at::empty(shape.sizes(), at::TensorOptions(*stored));
+  auto* bytes = static_cast<std::byte*>(raw.mutable_data_ptr());
+  source.read(key, {bytes, static_cast<size_t>(entry->num_bytes())});
+  return raw.to(type);
+}
+
+}  // namespace
+
+std::vector<std::vector<at::Tensor>> load_weights(const spec::LayerTable& table,
+                                                  const weights::WeightSource& source,
+                                                  const weights::KeyTable& keys, at::ScalarType type) {
+  CHILIAD_CHECK(at::isFloatingType(type));
+  std::vector<weights::NamedShape> found;
+  for (const auto& tensor : source.tensors()) found.push_back({tensor.name, tensor.shape});
+  const auto match = weights::match_keys(keys, weights::parameters_of(table), found);
+  if (!match.complete()) {
+    throw InvalidInput(source.path().string(),
+                       fmt::format("weights: expected the {} tensors of the model, got {}. Take the "
+                                   "config.json that belongs to these weights",
+                                   weights::parameters_of(table).size(), match.report()));
+  }
+  std::vector<std::vector<at::Tensor>> layers;
+  for (const auto& layer : table.layers) {
+    auto& params = layers.emplace_back();
+    for (const auto& param : layer.params)
+      params.push_back(read_tensor(source, match.key_of.at(param.name), param.shape, type));
+  }
+  return layers;
+}
+
+std::vector<std::vector<at::Tensor>> load_weights(const spec::LayerTable& table,
+                                                  const std::filesystem::path& path,
+                                                  const weights::KeyTable& keys, at::ScalarType type) {
+  return load_weights(table, weights::WeightSource::open(path), keys, type);
+}
+
+}  // namespace chiliad::model
