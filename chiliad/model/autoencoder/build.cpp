@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <utility>
+
 #include "chiliad/base/error.h"
 #include "chiliad/model/autoencoder/layer.h"
 #include "chiliad/spec/families/families.h"
@@ -31,9 +33,9 @@ class DownStage final : public ConvolutionLayer {
  public:
   using ConvolutionLayer::ConvolutionLayer;
   void forward(Carry& carry) const override {
-    at::Tensor x = carry.get("hidden");
+    at::Tensor x = take_hidden(carry);
     for (int64_t i = 0; i < layers_per_stage(); ++i)
-      x = residual_block(fmt::format("{}.resnets.{}", decl().name, i), x);
+      x = residual_block(fmt::format("{}.resnets.{}", decl().name, i), std::move(x));
     const std::string smaller = decl().name + ".downsamplers.0.conv";
     carry.set("hidden", has(smaller) ? downsample(smaller, x) : x);
   }
@@ -43,7 +45,7 @@ class LatentHead final : public ConvolutionLayer {
  public:
   using ConvolutionLayer::ConvolutionLayer;
   void forward(Carry& carry) const override {
-    const at::Tensor x = middle("encoder.mid_block", carry.get("hidden"));
+    const at::Tensor x = middle("encoder.mid_block", take_hidden(carry));
     at::Tensor moments = norm_convolve("encoder.conv_norm_out", "encoder.conv_out", x);
     if (has("quant_conv")) moments = convolve("quant_conv", moments);
     const auto parts = widened(moments).chunk(2, 1);
@@ -74,7 +76,7 @@ class Middle final : public ConvolutionLayer {
  public:
   using ConvolutionLayer::ConvolutionLayer;
   void forward(Carry& carry) const override {
-    carry.set("hidden", middle("decoder.mid_block", carry.get("hidden")));
+    carry.set("hidden", middle("decoder.mid_block", take_hidden(carry)));
   }
 };
 
@@ -82,9 +84,9 @@ class UpStage final : public ConvolutionLayer {
  public:
   using ConvolutionLayer::ConvolutionLayer;
   void forward(Carry& carry) const override {
-    at::Tensor x = carry.get("hidden");
+    at::Tensor x = take_hidden(carry);
     for (int64_t i = 0; i <= layers_per_stage(); ++i)
-      x = residual_block(fmt::format("{}.resnets.{}", decl().name, i), x);
+      x = residual_block(fmt::format("{}.resnets.{}", decl().name, i), std::move(x));
     const std::string larger = decl().name + ".upsamplers.0.conv";
     carry.set("hidden", has(larger) ? upsample(larger, x) : x);
   }
@@ -94,7 +96,7 @@ class PixelHead final : public ConvolutionLayer {
  public:
   using ConvolutionLayer::ConvolutionLayer;
   void forward(Carry& carry) const override {
-    const at::Tensor pixels = norm_convolve("decoder.conv_norm_out", "decoder.conv_out", carry.get("hidden"));
+    const at::Tensor pixels = norm_convolve("decoder.conv_norm_out", "decoder.conv_out", take_hidden(carry));
     carry.set("reconstruction", widened(pixels));
   }
 };

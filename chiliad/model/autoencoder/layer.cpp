@@ -1,9 +1,13 @@
 #include "chiliad/model/autoencoder/layer.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <utility>
 
 #include "chiliad/base/error.h"
 #include "chiliad/ops/attention.h"
+#include "chiliad/ops/convolution.h"
 #include "chiliad/ops/group_norm.h"
 
 namespace chiliad::model::autoencoder {
@@ -12,6 +16,12 @@ namespace {
 constexpr double kNormEps = 1e-6;
 
 }  // namespace
+
+at::Tensor ConvolutionLayer::take_hidden(layers::Carry& carry) {
+  at::Tensor x = carry.get("hidden");
+  if (!at::GradMode::is_enabled()) carry.set("hidden", {});
+  return x;
+}
 
 bool ConvolutionLayer::has(const std::string& name) const {
   for (const auto& param : decl().params) {
@@ -28,13 +38,13 @@ const at::Tensor& ConvolutionLayer::find(const std::string& name) const {
 }
 
 at::Tensor ConvolutionLayer::convolve(const std::string& name, const at::Tensor& x) const {
-  const at::Tensor& kernel = weight(name);
-  return at::conv2d(x, kernel, bias(name), 1, kernel.size(2) / 2);
+  return ops::convolve(x, weight(name), bias(name));
 }
 
 at::Tensor ConvolutionLayer::norm_convolve(const std::string& norm, const std::string& convolution,
                                            const at::Tensor& x) const {
-  return convolve(convolution, ops::group_norm_silu(x, norm_groups_, weight(norm), bias(norm), kNormEps));
+  return ops::norm_silu_convolve(x, {norm_groups_, weight(norm), bias(norm), kNormEps}, weight(convolution),
+                                 bias(convolution));
 }
 
 at::Tensor ConvolutionLayer::downsample(const std::string& name, const at::Tensor& x) const {
@@ -42,13 +52,15 @@ at::Tensor ConvolutionLayer::downsample(const std::string& name, const at::Tenso
 }
 
 at::Tensor ConvolutionLayer::upsample(const std::string& name, const at::Tensor& x) const {
-  return convolve(name, at::upsample_nearest2d(x, {2 * x.size(2), 2 * x.size(3)}));
+  return ops::upsample_convolve(x, weight(name), bias(name));
 }
 
-at::Tensor ConvolutionLayer::residual_block(const std::string& name, const at::Tensor& x) const {
-  const at::Tensor h = norm_convolve(name + ".norm1", name + ".conv1", x);
+at::Tensor ConvolutionLayer::residual_block(const std::string& name, at::Tensor x) const {
+  at::Tensor h = norm_convolve(name + ".norm1", name + ".conv1", x);
   const std::string shortcut = name + ".conv_shortcut";
-  return (has(shortcut) ? convolve(shortcut, x) : x) + norm_convolve(name + ".norm2", name + ".conv2", h);
+  if (has(shortcut)) x = convolve(shortcut, x);
+  h = norm_convolve(name + ".norm2", name + ".conv2", h);
+  return at::GradMode::is_enabled() ? x + h : h.add_(x);
 }
 
 at::Tensor ConvolutionLayer::attention_block(const std::string& name, const at::Tensor& x) const {
@@ -63,11 +75,11 @@ at::Tensor ConvolutionLayer::attention_block(const std::string& name, const at::
   return x + linear(".to_out.0", mixed).transpose(1, 2).reshape(x.sizes());
 }
 
-at::Tensor ConvolutionLayer::middle(const std::string& name, const at::Tensor& x) const {
-  at::Tensor h = residual_block(name + ".resnets.0", x);
+at::Tensor ConvolutionLayer::middle(const std::string& name, at::Tensor x) const {
+  at::Tensor h = residual_block(name + ".resnets.0", std::move(x));
   const std::string attention = name + ".attentions.0";
   if (has(attention + ".to_q")) h = attention_block(attention, h);
-  return residual_block(name + ".resnets.1", h);
+  return residual_block(name + ".resnets.1", std::move(h));
 }
 
 }  // namespace chiliad::model::autoencoder

@@ -21,6 +21,8 @@ class ConvolutionLayer : public layers::Layer {
   [[nodiscard]] const at::Tensor& weight(const std::string& name) const { return find(name + ".weight"); }
   [[nodiscard]] const at::Tensor& bias(const std::string& name) const { return find(name + ".bias"); }
 
+  /// "hidden", which leaves the carry where no graph is built: its memory goes when the layer is through with it.
+  [[nodiscard]] static at::Tensor take_hidden(layers::Carry& carry);
   /// Keeps height and width.
   [[nodiscard]] at::Tensor convolve(const std::string& name, const at::Tensor& x) const;
   /// convolve(convolution, silu(norm(x)))
@@ -30,11 +32,11 @@ class ConvolutionLayer : public layers::Layer {
   [[nodiscard]] at::Tensor downsample(const std::string& name, const at::Tensor& x) const;
   /// Doubles height and width: each value four times, then a convolution.
   [[nodiscard]] at::Tensor upsample(const std::string& name, const at::Tensor& x) const;
-  [[nodiscard]] at::Tensor residual_block(const std::string& name, const at::Tensor& x) const;
+  [[nodiscard]] at::Tensor residual_block(const std::string& name, at::Tensor x) const;
   /// One head over all positions.
   [[nodiscard]] at::Tensor attention_block(const std::string& name, const at::Tensor& x) const;
   /// Residual block, attention where there is one, residual block.
-  [[nodiscard]] at::Tensor middle(const std::string& name, const at::Tensor& x) const;
+  [[nodiscard]] at::Tensor middle(const std::string& name, at::Tensor x) const;
 
   [[nodiscard]] int64_t layers_per_stage() const { return layers_per_stage_; }
 
