@@ -33,23 +33,25 @@ void check_finite(const char* place, const at::Tensor& values) {
   if (at::isfinite(values.sum()).item<bool>()) return;  // one pass; a sum can also overflow
   const int64_t bad = values.numel() - at::isfinite(values).sum().item<int64_t>();
   if (bad == 0) return;
-  throw InvalidInput(place, fmt::format("values: expected finite ones, got {} of {} that are NaN or infinite. "
-                                        "Check the input and the weights, or compute in fp32",
-                                        bad, values.numel()));
+  throw InvalidInput(place,
+                     fmt::format("values: expected finite ones, got {} of {} that are NaN or infinite. "
+                                 "Check the input and the weights, or compute in fp32",
+                                 bad, values.numel()));
 }
 
 void check_channels(const char* place, const at::Tensor& x, int64_t channels) {
   if (x.dim() == 4 && x.size(1) == channels && x.numel() > 0 && x.is_floating_point()) return;
-  throw InvalidInput(place, fmt::format("shape: expected [items, {}, height, width] of floating values, got [{}]. "
-                                        "Give one picture or more, channels first",
-                                        channels, fmt::join(x.sizes().vec(), ", ")));
+  throw InvalidInput(place,
+                     fmt::format("shape: expected [items, {}, height, width] of floating values, got [{}]. "
+                                 "Give one picture or more, channels first",
+                                 channels, fmt::join(x.sizes().vec(), ", ")));
 }
 
 void check_side(const char* what, int64_t size, int64_t factor) {
   if (size % factor == 0) return;
   const int64_t below = size / factor * factor;
-  const std::string nearest = below == 0 ? fmt::format("{}", factor)
-                                         : fmt::format("{} or {}", below, below + factor);
+  const std::string nearest =
+      below == 0 ? fmt::format("{}", factor) : fmt::format("{} or {}", below, below + factor);
   throw InvalidInput("autoencoder.pixels", fmt::format("{}: expected a multiple of {}, got {}. Use {}", what,
                                                        factor, size, nearest));
 }
@@ -58,10 +60,11 @@ void check_tiling(const AutoencoderTiling& tiling, int64_t factor) {
   const auto [tile, overlap] = tiling;
   if (tile == 0 && overlap == 0) return;
   if (tile > 0 && overlap >= 0 && overlap < tile && tile % factor == 0 && overlap % factor == 0) return;
-  throw InvalidInput("autoencoder.tiling",
-                     fmt::format("tile and overlap: expected multiples of {}, 0 <= overlap < tile, got {} and {}. "
-                                 "Usual are 512 and 128",
-                                 factor, tile, overlap));
+  throw InvalidInput(
+      "autoencoder.tiling",
+      fmt::format("tile and overlap: expected multiples of {}, 0 <= overlap < tile, got {} and {}. "
+                  "Usual are 512 and 128",
+                  factor, tile, overlap));
 }
 
 }  // namespace
@@ -86,7 +89,8 @@ at::Tensor from_model_space(const spec::AutoencoderOptions& options, const at::T
 Autoencoder Autoencoder::load(const std::filesystem::path& folder, AutoencoderPrecision precision) {
   const auto options = weights::read_autoencoder_config(folder / "config.json");
   const auto table = spec::families::autoencoder_table(options);
-  return {options, load_weights(table, folder, weights::autoencoder_keys(), scalar_type(precision)), precision};
+  return {options, load_weights(table, folder, weights::autoencoder_keys(), scalar_type(precision)),
+          precision};
 }
 
 Autoencoder::Autoencoder(const spec::AutoencoderOptions& options,
@@ -127,9 +131,8 @@ LatentDistribution Autoencoder::encode(const at::Tensor& pixels, const Autoencod
   check_finite("autoencoder.pixels", pixels);
   const auto part = [this](const at::Tensor& x) { return encode_part(x); };
   const at::Tensor moments =
-      tiling.tile == 0
-          ? part(pixels)
-          : run_tiled({tiling.tile / factor, tiling.overlap / factor, factor, 1}, pixels, part);
+      tiling.tile == 0 ? part(pixels)
+                       : run_tiled({tiling.tile / factor, tiling.overlap / factor, factor, 1}, pixels, part);
   check_finite("autoencoder.latents", moments);
   const auto parts = moments.chunk(2, 1);
   return {parts[0].contiguous(), parts[1].contiguous()};
@@ -143,9 +146,8 @@ at::Tensor Autoencoder::decode(const at::Tensor& latents, const AutoencoderTilin
   check_finite("autoencoder.latents", latents);
   const auto part = [this](const at::Tensor& x) { return decode_part(x); };
   const at::Tensor pixels =
-      tiling.tile == 0
-          ? part(latents)
-          : run_tiled({tiling.tile / factor, tiling.overlap / factor, 1, factor}, latents, part);
+      tiling.tile == 0 ? part(latents)
+                       : run_tiled({tiling.tile / factor, tiling.overlap / factor, 1, factor}, latents, part);
   check_finite("autoencoder.pixels", pixels);
   return pixels;
 }

@@ -40,20 +40,20 @@ struct LatentDistribution {
 /// Back: latents / scaling_factor + shift_factor.
 [[nodiscard]] at::Tensor from_model_space(const spec::AutoencoderOptions& options, const at::Tensor& latents);
 
-/// A frozen AutoencoderKL. Const functions are thread-safe, keep no graph, and take memory for few activations
-/// at a time. Source: diffusers, AutoencoderKL.
+/// A frozen AutoencoderKL. Const functions are thread-safe, keep no graph, and take memory for few
+/// activations at a time. Source: diffusers, AutoencoderKL.
 class Autoencoder {
  public:
-  /// From a folder with config.json and weights in safetensors, old or new attention names. Throws InvalidInput
-  /// with the whole report where they do not fit each other.
+  /// From a folder with config.json and weights in safetensors, old or new attention names. Throws
+  /// InvalidInput with the whole report where they do not fit each other.
   [[nodiscard]] static Autoencoder load(const std::filesystem::path& folder, AutoencoderPrecision precision);
-  /// weights: of each layer of the table (spec::families::autoencoder_table), copied where they are not of the
-  /// precision.
+  /// weights: of each layer of the table (spec::families::autoencoder_table), copied where they are not of
+  /// the precision.
   Autoencoder(const spec::AutoencoderOptions& options, const std::vector<std::vector<at::Tensor>>& weights,
               AutoencoderPrecision precision);
 
-  /// pixels: [B, 3, H, W] in [-1, 1]. Throws InvalidInput where H or W is no multiple of the factor (naming the
-  /// sizes beside it), where pixels or results are not finite, and for tiles that cannot be.
+  /// pixels: [B, 3, H, W] in [-1, 1]. Throws InvalidInput where H or W is no multiple of the factor (naming
+  /// the sizes beside it), where pixels or results are not finite, and for tiles that cannot be.
   [[nodiscard]] LatentDistribution encode(const at::Tensor& pixels,
                                           const AutoencoderTiling& tiling = {}) const;
   /// latents: [B, latent channels, h, w], not in model space.   returns: fp32 [B, 3, H, W], not clamped.

@@ -39,9 +39,9 @@ struct AutoencoderLosses {
 /// sum (mean^2 + exp(logvar) - 1 - logvar) / 2.
 [[nodiscard]] at::Tensor latent_divergence(const at::Tensor& mean, const at::Tensor& logvar);
 
-/// (sum of errors + kl_weight * sum of divergence) / values: latent diffusion's loss, divided by the picture's
-/// values, so that its kl_weight holds and the loss does not grow with the picture.
-/// Source: Rombach et al., latent diffusion, without the perceptual and adversarial parts.
+/// (sum of errors + kl_weight * sum of divergence) / values: latent diffusion's loss, divided by the
+/// picture's values, so that its kl_weight holds and the loss does not grow with the picture. Source: Rombach
+/// et al., latent diffusion, without the perceptual and adversarial parts.
 [[nodiscard]] AutoencoderLosses autoencoder_losses(const AutoencoderLossOptions& options,
                                                    const AutoencoderOutput& output, const at::Tensor& pixels);
 

@@ -56,8 +56,7 @@ std::pair<at::Tensor, at::Tensor> norm_as_affine(const at::Tensor& x, const Grou
       scale[item][group].copy_((square + norm.eps).rsqrt());
     }
   }
-  const at::Tensor channel_scale =
-      scale.repeat_interleave(each, 1) * norm.weight.to(wide);  // [B, C]
+  const at::Tensor channel_scale = scale.repeat_interleave(each, 1) * norm.weight.to(wide);  // [B, C]
   const at::Tensor shift = norm.bias.to(wide) - mean.repeat_interleave(each, 1) * channel_scale;
   return {channel_scale.view({items, -1, 1, 1}), shift.view({items, -1, 1, 1})};
 }

@@ -6,8 +6,8 @@
 
 namespace chiliad::ops {
 
-/// Convolutions that keep height and width, zeros around: kernel [D, C, k, k] with k odd, bias [D]; x: [B, C, H,
-/// W]. Where no graph is built (at::NoGradGuard) large pictures on the host are made in strips of rows, so
+/// Convolutions that keep height and width, zeros around: kernel [D, C, k, k] with k odd, bias [D]; x: [B, C,
+/// H, W]. Where no graph is built (at::NoGradGuard) large pictures on the host are made in strips of rows, so
 /// that of the steps inside only a strip exists: peak memory is that of x and the result.
 [[nodiscard]] at::Tensor convolve(const at::Tensor& x, const at::Tensor& kernel, const at::Tensor& bias);
 

@@ -21,7 +21,8 @@ class ConvolutionLayer : public layers::Layer {
   [[nodiscard]] const at::Tensor& weight(const std::string& name) const { return find(name + ".weight"); }
   [[nodiscard]] const at::Tensor& bias(const std::string& name) const { return find(name + ".bias"); }
 
-  /// "hidden", which leaves the carry where no graph is built: its memory goes when the layer is through with it.
+  /// "hidden", which leaves the carry where no graph is built: its memory goes when the layer is through with
+  /// it.
   [[nodiscard]] static at::Tensor take_hidden(layers::Carry& carry);
   /// Keeps height and width.
   [[nodiscard]] at::Tensor convolve(const std::string& name, const at::Tensor& x) const;

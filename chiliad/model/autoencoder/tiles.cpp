@@ -28,8 +28,7 @@ std::vector<at::Tensor> blend_weights(const std::vector<Span>& spans, int64_t ov
     const at::Tensor centres = at::arange(length, at::kFloat) + 0.5;
     at::Tensor weight = at::ones({length}, at::kFloat);
     if (k > 0) weight = at::minimum(weight, centres / ramp);
-    if (k + 1 < spans.size())
-      weight = at::minimum(weight, (static_cast<double>(length) - centres) / ramp);
+    if (k + 1 < spans.size()) weight = at::minimum(weight, (static_cast<double>(length) - centres) / ramp);
     sums.narrow(0, spans[k].begin * scale, length).add_(weight);
     weights.push_back(weight);
   }

@@ -168,12 +168,14 @@ TEST_P(AutoencoderGradients, EveryGradientMatches) {
   RecordProperty("gradients", std::to_string(worst * 1e9) + "e-9");
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Cases, AutoencoderGradients,
-    testing::Values(GradientCase{"vae_sd", "gradients.safetensors", objective::ReconstructionError::kAbsolute},
-                    GradientCase{"vae_three_stages", "expected.safetensors",
-                                 objective::ReconstructionError::kSquared}),
-    [](const auto& test) { return test.index == 0 ? "TwoStagesAbsolute" : "ThreeStagesSquared"; });
+INSTANTIATE_TEST_SUITE_P(Cases, AutoencoderGradients,
+                         testing::Values(GradientCase{"vae_sd", "gradients.safetensors",
+                                                      objective::ReconstructionError::kAbsolute},
+                                         GradientCase{"vae_three_stages", "expected.safetensors",
+                                                      objective::ReconstructionError::kSquared}),
+                         [](const auto& test) {
+                           return test.index == 0 ? "TwoStagesAbsolute" : "ThreeStagesSquared";
+                         });
 
 TEST(OldAttentionNames, GiveTheSameWeights) {
   const auto old_file = test::golden_kit() / "vae_sd" / "old_attention_names.safetensors";

@@ -46,8 +46,10 @@ GoldenCase read_golden(const std::string& folder) {
   GoldenCase golden;
   golden.options = std::make_shared<nlohmann::json>();
   golden.folder = folder;
-  if (fs::exists(path / "inputs.safetensors")) golden.inputs = read_golden_tensors(path / "inputs.safetensors");
-  if (fs::exists(path / "model.safetensors")) golden.weights = read_golden_tensors(path / "model.safetensors");
+  if (fs::exists(path / "inputs.safetensors"))
+    golden.inputs = read_golden_tensors(path / "inputs.safetensors");
+  if (fs::exists(path / "model.safetensors"))
+    golden.weights = read_golden_tensors(path / "model.safetensors");
   golden.expected = read_golden_tensors(path / "expected.safetensors");
   for (const char* name : {"options.json", "scheduler_config.json", "config.json"}) {
     std::ifstream file(path / name);

@@ -76,7 +76,8 @@ TEST(AutoencoderLossesTest, GradientsAreTheSlopes) {
       beside[k] = leaves[k] + step;
       const double above = loss(beside).item<double>();
       beside[k] = leaves[k] - step;
-      EXPECT_NEAR(leaves[k].grad().view(-1)[7].item<double>(), (above - loss(beside).item<double>()) / 2e-6, 1e-8);
+      EXPECT_NEAR(leaves[k].grad().view(-1)[7].item<double>(), (above - loss(beside).item<double>()) / 2e-6,
+                  1e-8);
     }
   }
 }

@@ -38,8 +38,8 @@ std::vector<at::Tensor> run(const Function& function, const std::vector<at::Tens
   std::vector<at::Tensor> leaves;
   for (const auto& input : inputs) leaves.push_back(input.detach().clone().set_requires_grad(true));
   const at::Tensor out = function(leaves);
-  torch::autograd::backward({(out * at::cos(at::arange(out.numel(), at::kDouble) * 1.7).view(out.sizes())).sum()},
-                            {});
+  torch::autograd::backward(
+      {(out * at::cos(at::arange(out.numel(), at::kDouble) * 1.7).view(out.sizes())).sum()}, {});
   std::vector<at::Tensor> found{out.detach()};
   for (const auto& leaf : leaves) found.push_back(leaf.grad());
   return found;
@@ -47,9 +47,10 @@ std::vector<at::Tensor> run(const Function& function, const std::vector<at::Tens
 
 TEST(GroupNormSiluTest, ValuesAndGradientsAreThoseOfTheDefinition) {
   const std::vector<at::Tensor> inputs = {wave({2, 6, 3, 5}, 0.7) * 2.0, wave({6}, 0.3), wave({6}, 1.1)};
-  const auto actual = run([](const auto& in) { return group_norm_silu(in[0], 3, in[1], in[2], 1e-3); }, inputs);
-  const auto expected = run(
-      [](const auto& in) { return plain_silu(reference_norm(in[0], 3, in[1], in[2], 1e-3)); }, inputs);
+  const auto actual =
+      run([](const auto& in) { return group_norm_silu(in[0], 3, in[1], in[2], 1e-3); }, inputs);
+  const auto expected =
+      run([](const auto& in) { return plain_silu(reference_norm(in[0], 3, in[1], in[2], 1e-3)); }, inputs);
   for (size_t i = 0; i < actual.size(); ++i)
     EXPECT_TRUE(at::allclose(actual[i], expected[i], 1e-9, 1e-11)) << i;
 }

@@ -13,7 +13,9 @@ namespace {
 spec::AutoencoderOptions parse(const std::string& more) {
   return parse_autoencoder_config(R"({"_class_name": "AutoencoderKL", "block_out_channels": [32, 64],
     "down_block_types": ["DownEncoderBlock2D", "DownEncoderBlock2D"],
-    "up_block_types": ["UpDecoderBlock2D", "UpDecoderBlock2D"])" + more + "}", "config.json");
+    "up_block_types": ["UpDecoderBlock2D", "UpDecoderBlock2D"])" +
+                                      more + "}",
+                                  "config.json");
 }
 
 std::string message_of(const std::string& more) {
@@ -45,7 +47,8 @@ TEST(AutoencoderConfigTest, OldFilesHaveQuantConvolutionsAndNoShift) {
 }
 
 TEST(AutoencoderConfigTest, WrittenConfigMeansTheSame) {
-  auto options = parse(R"(, "shift_factor": 0.25, "use_quant_conv": false, "mid_block_add_attention": false)");
+  auto options =
+      parse(R"(, "shift_factor": 0.25, "use_quant_conv": false, "mid_block_add_attention": false)");
   const auto back = parse_autoencoder_config(write_autoencoder_config(options), "written");
   EXPECT_EQ(back.stage_channels, options.stage_channels);
   EXPECT_EQ(back.shift_factor, 0.25);
@@ -55,12 +58,17 @@ TEST(AutoencoderConfigTest, WrittenConfigMeansTheSame) {
 }
 
 TEST(AutoencoderConfigTest, OtherBlocksAreRefused) {
-  EXPECT_THAT(message_of(R"(, "x": 1)"), testing::HasSubstr("config.json: x: expected a key of AutoencoderKL"));
-  EXPECT_THAT(message_of(R"(, "act_fn": "relu")"), testing::HasSubstr("act_fn: expected \"silu\", got \"relu\""));
+  EXPECT_THAT(message_of(R"(, "x": 1)"),
+              testing::HasSubstr("config.json: x: expected a key of AutoencoderKL"));
+  EXPECT_THAT(message_of(R"(, "act_fn": "relu")"),
+              testing::HasSubstr("act_fn: expected \"silu\", got \"relu\""));
   EXPECT_THAT(message_of(R"(, "latents_mean": [0.5])"), testing::HasSubstr("latents_mean: expected null"));
-  EXPECT_THAT(message_of(R"(, "scaling_factor": 0)"), testing::HasSubstr("scaling_factor: expected a number"));
-  EXPECT_THAT(message_of(R"(, "layers_per_block": 0)"), testing::HasSubstr("layers_per_block: expected an integer"));
-  EXPECT_THAT(message_of(R"(, "use_quant_conv": 1)"), testing::HasSubstr("use_quant_conv: expected true or false"));
+  EXPECT_THAT(message_of(R"(, "scaling_factor": 0)"),
+              testing::HasSubstr("scaling_factor: expected a number"));
+  EXPECT_THAT(message_of(R"(, "layers_per_block": 0)"),
+              testing::HasSubstr("layers_per_block: expected an integer"));
+  EXPECT_THAT(message_of(R"(, "use_quant_conv": 1)"),
+              testing::HasSubstr("use_quant_conv: expected true or false"));
 }
 
 TEST(AutoencoderConfigTest, BlockTypesAreCheckedOneByOne) {
