@@ -1,6 +1,6 @@
 """Expected gradients of AutoencoderKL, which the golden kit does not have, and a small variant of its own.
 
-Run beside the kit's folders with torch, diffusers and safetensors: python make_autoencoder_gradients.py
+Needs torch, diffusers and safetensors: python make_autoencoder_gradients.py
 - vae_sd/gradients.safetensors: of the kit's model, reconstruction by |difference|
 - vae_three_stages/: three stages, two layers, no attention, quant_conv alone; reconstruction by difference^2
 Loss: the mean over items of (sum of errors + KL_WEIGHT * KL) / values of a picture; KL summed over latent values.

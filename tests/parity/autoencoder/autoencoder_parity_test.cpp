@@ -19,6 +19,8 @@
 namespace chiliad::model {
 namespace {
 
+namespace fs = std::filesystem;
+
 using test::relative_difference;
 
 /// The kit's tolerance: the reference computes in fp32. Gradients: of the model's largest.
@@ -26,10 +28,14 @@ constexpr double kTolerance = 1e-5;
 
 using Tensors = std::map<std::string, at::Tensor>;
 
-std::vector<std::vector<at::Tensor>> load(const std::string& folder, const std::string& file = "") {
-  const auto path = test::golden_kit() / folder;
-  const auto options = weights::read_autoencoder_config(path / "config.json");
-  return load_weights(spec::families::autoencoder_table(options), path / file, weights::autoencoder_keys());
+std::vector<std::vector<at::Tensor>> load(const fs::path& folder, const std::string& file = "") {
+  const auto options = weights::read_autoencoder_config(folder / "config.json");
+  return load_weights(spec::families::autoencoder_table(options), folder / file, weights::autoencoder_keys());
+}
+
+/// Gradients are not in the kit: those beside the tests, whatever kit is used.
+fs::path own_golden() {
+  return fs::path(CHILIAD_TEST_DATA) / "golden";
 }
 
 /// Differences appear in the test's report.
@@ -73,7 +79,7 @@ TEST_P(AutoencoderParity, PixelsOfModelSpaceMatch) {
 }
 
 TEST_P(AutoencoderParity, AChangedWeightShows) {
-  auto weights = load(GetParam());
+  auto weights = load(test::golden_kit() / GetParam());
   for (auto& layer : weights) {
     for (auto& weight : layer) weight.view(-1)[0] += 0.1 * weight.abs().max().item<float>() + 0.01F;
   }
@@ -94,12 +100,13 @@ struct GradientCase {
 
 class AutoencoderGradients : public testing::TestWithParam<GradientCase> {
  protected:
-  AutoencoderGradients() : golden_(test::read_golden(GetParam().folder)) {
-    const auto path = test::golden_kit() / GetParam().folder;
-    options_ = weights::read_autoencoder_config(path / "config.json");
-    expected_ = test::read_golden_tensors(path / GetParam().file);
+  AutoencoderGradients() {
+    const fs::path folder = own_golden() / GetParam().folder;
+    inputs_ = test::read_golden_tensors(folder / "inputs.safetensors");
+    expected_ = test::read_golden_tensors(folder / GetParam().file);
+    options_ = weights::read_autoencoder_config(folder / "config.json");
     layers_ = autoencoder::build_autoencoder(options_);
-    auto weights = load(GetParam().folder);
+    auto weights = load(folder);
     for (size_t i = 0; i < layers_.size(); ++i) {
       for (auto& weight : weights[i]) weight.set_requires_grad(true);
       layers_[i]->bind(std::move(weights[i]));
@@ -109,8 +116,8 @@ class AutoencoderGradients : public testing::TestWithParam<GradientCase> {
   /// Each layer as its own segment, as in training; then the loss, whose gradients are left in gradients_.
   objective::AutoencoderLosses forward() {
     layers::Carry carry;
-    carry.set("pixels", golden_.inputs.at("pixels"));
-    carry.set("noise", golden_.inputs.at("noise"));
+    carry.set("pixels", inputs_.at("pixels"));
+    carry.set("noise", inputs_.at("noise"));
     for (const auto& layer : layers_) segments_.push_back(parallel::run_forward(*layer, carry));
     objective::AutoencoderOutput output;
     const auto leaf = [&](const char* name) { return carry.get(name).detach().set_requires_grad(true); };
@@ -118,7 +125,7 @@ class AutoencoderGradients : public testing::TestWithParam<GradientCase> {
     output.mean = leaf("mean");
     output.logvar = leaf("logvar");
     auto losses = objective::autoencoder_losses({.error = GetParam().error, .kl_weight = 0.1}, output,
-                                                golden_.inputs.at("pixels"));
+                                                inputs_.at("pixels"));
     losses.total.mean().backward();
     gradients_.set("reconstruction", output.reconstruction.grad());
     gradients_.set("mean", output.mean.grad());
@@ -126,7 +133,7 @@ class AutoencoderGradients : public testing::TestWithParam<GradientCase> {
     return losses;
   }
 
-  test::GoldenCase golden_;
+  Tensors inputs_;
   Tensors expected_;
   spec::AutoencoderOptions options_;
   std::vector<std::unique_ptr<layers::Layer>> layers_;
@@ -179,9 +186,9 @@ INSTANTIATE_TEST_SUITE_P(Cases, AutoencoderGradients,
 
 TEST(OldAttentionNames, GiveTheSameWeights) {
   const auto old_file = test::golden_kit() / "vae_sd" / "old_attention_names.safetensors";
-  if (!std::filesystem::exists(old_file)) GTEST_SKIP() << "only in the whole kit (CHILIAD_GOLDEN)";
-  const auto now = load("vae_sd", "diffusion_pytorch_model.safetensors");
-  const auto old = load("vae_sd", "old_attention_names.safetensors");
+  if (!fs::exists(old_file)) GTEST_SKIP() << "only in the whole kit (CHILIAD_GOLDEN)";
+  const auto now = load(old_file.parent_path(), "diffusion_pytorch_model.safetensors");
+  const auto old = load(old_file.parent_path(), "old_attention_names.safetensors");
   for (size_t i = 0; i < now.size(); ++i) {
     for (size_t k = 0; k < now[i].size(); ++k) EXPECT_TRUE(at::equal(now[i][k], old[i][k]));
   }
