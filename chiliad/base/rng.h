@@ -50,7 +50,8 @@ enum class Draw : uint64_t {
   kNoise = 6,
   kDropout = 7,
   kInit = 8,
-  kSample = 9
+  kSample = 9,
+  kLatent = 10  ///< an autoencoder's sample; the noise of diffusion on it is another draw
 };
 
 /// splitmix64 finaliser: a bijective 64-bit mixer.

@@ -56,6 +56,12 @@ void initialise(const spec::ParamDecl& param, uint64_t seed, at::Tensor out) {
     case spec::Init::kNormalUnit:
       rng.fill_normal(values);
       return;
+    case spec::Init::kFanInUniform: {
+      const auto fan_in = static_cast<double>(param.shape.count() / param.shape[0]);
+      const auto limit = static_cast<float>(1.0 / std::sqrt(fan_in));
+      for (float& value : values) value = (2.0F * rng.uniform() - 1.0F) * limit;
+      return;
+    }
     case spec::Init::kXavierUniform: {
       const auto fan = static_cast<double>(param.shape[0] + param.shape[1]);
       const auto limit = static_cast<float>(std::sqrt(6.0 / fan));

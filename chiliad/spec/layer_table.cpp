@@ -41,6 +41,14 @@ Work LayerDecl::forward(const BatchShape& shape) const {
     case LayerKind::kT5Block:
     case LayerKind::kT5Norm:
       return families::text_encoder_work(*this, shape);
+    case LayerKind::kAutoencoderStem:
+    case LayerKind::kAutoencoderDownStage:
+    case LayerKind::kAutoencoderLatentHead:
+    case LayerKind::kAutoencoderLatentStem:
+    case LayerKind::kAutoencoderMiddle:
+    case LayerKind::kAutoencoderUpStage:
+    case LayerKind::kAutoencoderPixelHead:
+      return families::autoencoder_work(*this, shape);
   }
   return {};
 }

@@ -11,7 +11,14 @@ namespace chiliad::spec {
 
 /// How a parameter starts. Draws come from Rng({seed, hash(name), Draw::kInit}), so they depend on nothing
 /// else.
-enum class Init { kZero, kOne, kXavierUniform, kNormal002, kNormalUnit };
+enum class Init {
+  kZero,
+  kOne,
+  kXavierUniform,
+  kNormal002,
+  kNormalUnit,
+  kFanInUniform,  ///< within 1 / sqrt(fan in), that is, values of one output
+};
 
 /// How tensor parallelism cuts a parameter (tensor_shard.h). Rows are a linear layer's outputs, columns its
 /// inputs.
@@ -67,9 +74,16 @@ enum class LayerKind {
   kT5Embedding,
   kT5Block,
   kT5Norm,
+  kAutoencoderStem,
+  kAutoencoderDownStage,
+  kAutoencoderLatentHead,
+  kAutoencoderLatentStem,
+  kAutoencoderMiddle,
+  kAutoencoderUpStage,
+  kAutoencoderPixelHead,
 };
-/// Those of the families that a run file can train come first.
-inline constexpr int kNumTrainedKinds = static_cast<int>(LayerKind::kLanguageHead) + 1;
+/// Those of ModelOptions' families; the others belong to encoders and autoencoders.
+inline constexpr int kNumModelKinds = static_cast<int>(LayerKind::kLanguageHead) + 1;
 
 /// One layer as every part of the system sees it; the torch builder is keyed by `kind` (model/).
 struct LayerDecl {
@@ -88,6 +102,7 @@ struct LayerDecl {
   int64_t kv_heads = 0;
   int64_t head_size = 0;
   int64_t vocabulary = 0;  ///< of language models
+  int64_t positions = 0;   ///< of autoencoders: positions of its input for one latent
 
   /// Forward work of a micro-batch; backward is twice that for trained layers. 1 MAC = 2 FLOPs, full
   /// attention counted.

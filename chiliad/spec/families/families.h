@@ -3,6 +3,7 @@
 #include <string>
 
 #include "chiliad/spec/layer_table.h"
+#include "chiliad/spec/options/autoencoder.h"
 #include "chiliad/spec/options/text_encoder.h"
 
 namespace chiliad::spec::families {
@@ -19,6 +20,12 @@ namespace chiliad::spec::families {
 /// Throws InvalidInput for sizes that no encoder of the family has.
 [[nodiscard]] LayerTable text_encoder_table(const TextEncoderOptions& options);
 [[nodiscard]] Work text_encoder_work(const LayerDecl& layer, const BatchShape& shape);
+
+/// AutoencoderKL: stem, stages and latent head of the encoder, then latent stem, middle, stages and head of
+/// the decoder; keys of diffusers' checkpoints. Throws InvalidInput for sizes that cannot work.
+[[nodiscard]] LayerTable autoencoder_table(const AutoencoderOptions& options);
+/// shape.image_tokens: latent positions of one item.
+[[nodiscard]] Work autoencoder_work(const LayerDecl& layer, const BatchShape& shape);
 
 /// FLOPs of `rows` rows through a linear layer.
 [[nodiscard]] inline double linear_flops(double rows, double in, double out) {

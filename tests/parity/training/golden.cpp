@@ -23,7 +23,9 @@ at::ScalarType scalar_type(const std::string& dtype) {
   throw std::runtime_error("golden tensor of type " + dtype);
 }
 
-std::map<std::string, at::Tensor> read_tensors(const fs::path& path) {
+}  // namespace
+
+std::map<std::string, at::Tensor> read_golden_tensors(const fs::path& path) {
   std::map<std::string, at::Tensor> tensors;
   for (auto& [name, lite] : read_safetensors_lite(path)) {
     auto bytes = lite.bytes;
@@ -32,8 +34,6 @@ std::map<std::string, at::Tensor> read_tensors(const fs::path& path) {
   }
   return tensors;
 }
-
-}  // namespace
 
 int64_t GoldenCase::count(const std::string& prefix) const {
   int64_t found = 0;
@@ -46,9 +46,11 @@ GoldenCase read_golden(const std::string& folder) {
   GoldenCase golden;
   golden.options = std::make_shared<nlohmann::json>();
   golden.folder = folder;
-  if (fs::exists(path / "inputs.safetensors")) golden.inputs = read_tensors(path / "inputs.safetensors");
-  if (fs::exists(path / "model.safetensors")) golden.weights = read_tensors(path / "model.safetensors");
-  golden.expected = read_tensors(path / "expected.safetensors");
+  if (fs::exists(path / "inputs.safetensors"))
+    golden.inputs = read_golden_tensors(path / "inputs.safetensors");
+  if (fs::exists(path / "model.safetensors"))
+    golden.weights = read_golden_tensors(path / "model.safetensors");
+  golden.expected = read_golden_tensors(path / "expected.safetensors");
   for (const char* name : {"options.json", "scheduler_config.json", "config.json"}) {
     std::ifstream file(path / name);
     if (file) *golden.options = nlohmann::json::parse(file);

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -23,6 +24,9 @@ struct GoldenCase {
   /// How many entries `<prefix>0`, `<prefix>1`, ... `expected` has.
   [[nodiscard]] int64_t count(const std::string& prefix) const;
 };
+
+/// The tensors of a .safetensors file of the kit.
+[[nodiscard]] std::map<std::string, at::Tensor> read_golden_tensors(const std::filesystem::path& path);
 
 /// Throws if the folder or its expected values are missing.
 [[nodiscard]] GoldenCase read_golden(const std::string& folder);
