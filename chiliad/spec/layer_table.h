@@ -11,7 +11,7 @@ namespace chiliad::spec {
 
 /// How a parameter starts. Draws come from Rng({seed, hash(name), Draw::kInit}), so they depend on nothing
 /// else.
-enum class Init { kZero, kOne, kXavierUniform, kNormal002, kNormalUnit };
+enum class Init { kZero, kOne, kXavierUniform, kNormal002, kNormalUnit, kGridPositions };
 
 /// How tensor parallelism cuts a parameter (tensor_shard.h). Rows are a linear layer's outputs, columns its
 /// inputs.
@@ -24,7 +24,8 @@ struct ParamDecl {
   Init init = Init::kZero;
   bool decay = false;  ///< weight decay applies (matrices only)
   Split split = Split::kNone;
-  int64_t parts = 1;  ///< logical tensors of equal size, fused along the rows; each is cut by itself
+  int64_t parts = 1;      ///< logical tensors of equal size, fused along the rows; each is cut by itself
+  int64_t init_base = 0;  ///< kGridPositions: the grid, of [1, n * n, width], is as wide as one of this side
 };
 
 /// Sizes of a micro-batch on which work depends.
@@ -58,8 +59,25 @@ enum class LayerKind {
   kTokenEmbedding,
   kDecoderBlock,
   kLanguageHead,
+  kDitEmbedding,
+  kDitBlock,
+  kDitHead,
+  kPixartEmbedding,
+  kPixartBlock,
+  kPixartHead,
+  kSd3Positions,
+  kSd3Embedding,
+  kSd3Block,
+  kSd3DualBlock,
+  kSd3Head,
+  kFluxEmbedding,
+  kFluxDoubleBlock,
+  kFluxSingleBlock,
+  kFluxHead,
 };
-inline constexpr int kNumLayerKinds = static_cast<int>(LayerKind::kLanguageHead) + 1;
+inline constexpr int kNumLayerKinds = static_cast<int>(LayerKind::kFluxHead) + 1;
+/// Those of ModelOptions' families.
+inline constexpr int kNumModelKinds = static_cast<int>(LayerKind::kLanguageHead) + 1;
 
 /// One layer as every part of the system sees it; the torch builder is keyed by `kind` (model/).
 struct LayerDecl {
@@ -78,6 +96,10 @@ struct LayerDecl {
   int64_t kv_heads = 0;
   int64_t head_size = 0;
   int64_t vocabulary = 0;  ///< of language models
+  // Of diffusion transformers, values of the weights that multiply:
+  int64_t image_products = 0;  ///< each image token
+  int64_t text_products = 0;   ///< each text token
+  int64_t item_products = 0;   ///< each item once
 
   /// Forward work of a micro-batch; backward is twice that for trained layers. 1 MAC = 2 FLOPs, full
   /// attention counted.

@@ -16,6 +16,8 @@ LayerMemory layer_memory(const spec::LayerDecl& layer, const TapeSetup& setup) {
     case spec::LayerKind::kDecoderBlock:
     case spec::LayerKind::kLanguageHead:
       return language_tape(layer, setup).memory();
+    default:
+      break;
   }
   throw InternalError(layer.name, "layer kind without a tape");
 }

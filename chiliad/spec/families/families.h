@@ -3,6 +3,7 @@
 #include <string>
 
 #include "chiliad/spec/layer_table.h"
+#include "chiliad/spec/options/diffusion.h"
 
 namespace chiliad::spec::families {
 
@@ -13,6 +14,11 @@ namespace chiliad::spec::families {
 /// llama and qwen2: token embedding, decoder blocks, head with the loss; keys of Hugging Face checkpoints.
 [[nodiscard]] LayerTable language_table(const ModelOptions& options);
 [[nodiscard]] Work language_work(const LayerDecl& layer, const BatchShape& shape);
+
+/// dit, pixart, sd3 and flux: embedding, blocks, head; keys of diffusers. Throws InvalidInput for options
+/// that do not fit together.
+[[nodiscard]] LayerTable diffusion_table(const DiffusionOptions& options);
+[[nodiscard]] Work diffusion_work(const LayerDecl& layer, const BatchShape& shape);
 
 /// FLOPs of `rows` rows through a linear layer.
 [[nodiscard]] inline double linear_flops(double rows, double in, double out) {

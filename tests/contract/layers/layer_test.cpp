@@ -29,7 +29,7 @@ TEST(LayerContractTest, EveryKindIsTried) {
   for (const auto& options : test::tiny_models()) {
     for (const auto& layer : make_random_model(options, at::kFloat)) kinds.insert(layer->decl().kind);
   }
-  EXPECT_EQ(kinds.size(), static_cast<size_t>(spec::kNumLayerKinds));
+  EXPECT_EQ(kinds.size(), static_cast<size_t>(spec::kNumModelKinds));
 }
 
 TEST_P(LayerContract, UsesEveryDeclaredParameter) {

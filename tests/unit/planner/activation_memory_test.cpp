@@ -79,7 +79,7 @@ TEST(LayerTapesTest, EveryKindHasOne) {
       kinds.insert(layer.kind);
     }
   }
-  EXPECT_EQ(kinds.size(), static_cast<size_t>(spec::kNumLayerKinds));
+  EXPECT_EQ(kinds.size(), static_cast<size_t>(spec::kNumModelKinds));
 }
 
 TEST(LayerTapesTest, HalfPrecisionHalvesActivations) {
