@@ -42,6 +42,9 @@ int64_t Layer::find_param(const std::string& name) const {
     if (full.size() == prefix + name.size() && full.compare(prefix, name.size(), name) == 0)
       return static_cast<int64_t>(i);
   }
+  for (size_t i = 0; i < decl_.params.size(); ++i) {
+    if (decl_.params[i].name == name) return static_cast<int64_t>(i);
+  }
   return -1;
 }
 

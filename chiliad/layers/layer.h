@@ -46,7 +46,7 @@ class Layer {
   [[nodiscard]] const std::vector<at::Tensor>& params() const { return params_; }
 
  protected:
-  /// The parameter `<layer name>.<name>`.
+  /// The parameter `<layer name>.<name>`, or the one that is called `name` where that is none.
   [[nodiscard]] const at::Tensor& param(const std::string& name) const;
   [[nodiscard]] bool has_param(const std::string& name) const;
   /// x W^T + b with `name`.weight and, where there is one, `name`.bias.
@@ -65,7 +65,7 @@ class Layer {
   [[nodiscard]] at::Tensor in_compute_type(const at::Tensor& x) const;
 
  private:
-  /// Position of `<layer name>.<name>`, or -1.
+  /// Position of `<layer name>.<name>`, else of `name`, else -1.
   [[nodiscard]] int64_t find_param(const std::string& name) const;
 
   spec::LayerDecl decl_;

@@ -62,8 +62,14 @@ void initialise(const spec::ParamDecl& param, uint64_t seed, at::Tensor out) {
       for (float& value : values) value = (2.0F * rng.uniform() - 1.0F) * limit;
       return;
     }
+    case spec::Init::kGridPositions: {
+      const auto side = static_cast<int64_t>(std::lround(std::sqrt(static_cast<double>(param.shape[1]))));
+      out.copy_(ops::stretched_grid_positions(side, side, param.shape[2], param.init_base, 1.0).unsqueeze(0));
+      return;
+    }
     case spec::Init::kXavierUniform: {
-      const auto fan = static_cast<double>(param.shape[0] + param.shape[1]);
+      const int64_t inputs = param.shape.count() / param.shape[0];  // of a convolution, all of its square
+      const auto fan = static_cast<double>(param.shape[0] + inputs);
       const auto limit = static_cast<float>(std::sqrt(6.0 / fan));
       for (float& value : values) value = (2.0F * rng.uniform() - 1.0F) * limit;
       return;

@@ -29,8 +29,9 @@ std::optional<at::ScalarType> float_type(DType dtype) {
   }
 }
 
-at::Tensor read_tensor(const weights::WeightSource& source, const std::string& key, const Shape& shape,
-                       at::ScalarType type) {
+/// Part `part` of the tensor `key`.
+at::Tensor read_tensor(const weights::WeightSource& source, const std::string& key, weights::KeyPart part,
+                       const Shape& shape, at::ScalarType type) {
   const weights::TensorEntry* entry = source.find(key);
   CHILIAD_CHECK(entry != nullptr);
   const auto stored = float_type(entry->dtype);
@@ -40,10 +41,13 @@ at::Tensor read_tensor(const weights::WeightSource& source, const std::string& k
                                    "read: take the original ones",
                                    key, dtype_name(entry->dtype)));
   }
-  const at::Tensor raw = at::empty(shape.sizes(), at::TensorOptions(*stored));
+  std::vector<int64_t> sizes = shape.sizes();
+  if (part.count > 1) sizes[0] *= part.count;
+  const at::Tensor raw = at::empty(sizes, at::TensorOptions(*stored));
   auto* bytes = static_cast<std::byte*>(raw.mutable_data_ptr());
   source.read(key, {bytes, static_cast<size_t>(entry->num_bytes())});
-  return raw.to(type);
+  if (part.count == 1) return raw.to(type);
+  return raw.narrow(0, part.index * shape[0], shape[0]).to(type, false, true);  // a copy, not a view
 }
 
 }  // namespace
@@ -53,7 +57,9 @@ WeightReader::WeightReader(const spec::LayerTable& table, const weights::WeightS
     : source_(source), match_(weights::match_weights(table, source, keys)) {}
 
 at::Tensor WeightReader::read(const spec::ParamDecl& param, at::ScalarType type) const {
-  return read_tensor(source_, match_.key_of.at(param.name), param.shape, type);
+  const auto part = match_.part_of.find(param.name);
+  return read_tensor(source_, match_.key_of.at(param.name),
+                     part == match_.part_of.end() ? weights::KeyPart() : part->second, param.shape, type);
 }
 
 std::vector<std::vector<at::Tensor>> load_weights(const spec::LayerTable& table,

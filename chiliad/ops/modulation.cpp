@@ -6,8 +6,8 @@
 
 namespace chiliad::ops {
 
-at::Tensor norm_modulate(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& scale) {
-  return remade([x] { return at::layer_norm(x, {x.size(-1)}, {}, {}, 1e-6); },
+at::Tensor norm_modulate(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& scale, double eps) {
+  return remade([x, eps] { return at::layer_norm(x, {x.size(-1)}, {}, {}, eps); },
                 [&](const at::Tensor& normed) { return at::addcmul(normed + shift, normed, scale); });
 }
 

@@ -6,9 +6,10 @@
 
 namespace chiliad::ops {
 
-/// LayerNorm without affine (eps 1e-6), then x * (1 + scale) + shift.
+/// LayerNorm without affine, then x * (1 + scale) + shift.
 /// x: [B, N, D]; shift, scale: [B, 1, D].   Source: DiT, adaLN.
-[[nodiscard]] at::Tensor norm_modulate(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& scale);
+[[nodiscard]] at::Tensor norm_modulate(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& scale,
+                                       double eps = 1e-6);
 
 /// x + gate * y; gate: [B, 1, D].
 [[nodiscard]] at::Tensor gated_residual(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y);

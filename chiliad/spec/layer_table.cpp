@@ -49,6 +49,22 @@ Work LayerDecl::forward(const BatchShape& shape) const {
     case LayerKind::kAutoencoderUpStage:
     case LayerKind::kAutoencoderPixelHead:
       return families::autoencoder_work(*this, shape);
+    case LayerKind::kDitEmbedding:
+    case LayerKind::kDitBlock:
+    case LayerKind::kDitHead:
+    case LayerKind::kPixartEmbedding:
+    case LayerKind::kPixartBlock:
+    case LayerKind::kPixartHead:
+    case LayerKind::kSd3Positions:
+    case LayerKind::kSd3Embedding:
+    case LayerKind::kSd3Block:
+    case LayerKind::kSd3DualBlock:
+    case LayerKind::kSd3Head:
+    case LayerKind::kFluxEmbedding:
+    case LayerKind::kFluxDoubleBlock:
+    case LayerKind::kFluxSingleBlock:
+    case LayerKind::kFluxHead:
+      return families::diffusion_work(*this, shape);
   }
   return {};
 }

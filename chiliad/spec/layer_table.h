@@ -17,7 +17,8 @@ enum class Init {
   kXavierUniform,
   kNormal002,
   kNormalUnit,
-  kFanInUniform,  ///< within 1 / sqrt(fan in), that is, values of one output
+  kGridPositions,  ///< sin-cos positions of a square grid, which training leaves alone
+  kFanInUniform,   ///< within 1 / sqrt(fan in), that is, values of one output
 };
 
 /// How tensor parallelism cuts a parameter (tensor_shard.h). Rows are a linear layer's outputs, columns its
@@ -31,7 +32,8 @@ struct ParamDecl {
   Init init = Init::kZero;
   bool decay = false;  ///< weight decay applies (matrices only)
   Split split = Split::kNone;
-  int64_t parts = 1;  ///< logical tensors of equal size, fused along the rows; each is cut by itself
+  int64_t parts = 1;      ///< logical tensors of equal size, fused along the rows; each is cut by itself
+  int64_t init_base = 0;  ///< kGridPositions: the grid, of [1, n * n, width], is as wide as one of this side
 };
 
 /// Sizes of a micro-batch on which work depends.
@@ -81,8 +83,23 @@ enum class LayerKind {
   kAutoencoderMiddle,
   kAutoencoderUpStage,
   kAutoencoderPixelHead,
+  kDitEmbedding,
+  kDitBlock,
+  kDitHead,
+  kPixartEmbedding,
+  kPixartBlock,
+  kPixartHead,
+  kSd3Positions,
+  kSd3Embedding,
+  kSd3Block,
+  kSd3DualBlock,
+  kSd3Head,
+  kFluxEmbedding,
+  kFluxDoubleBlock,
+  kFluxSingleBlock,
+  kFluxHead,
 };
-/// Those of ModelOptions' families; the others belong to encoders and autoencoders.
+/// Those of ModelOptions' families; the others belong to encoders, autoencoders and diffusion transformers.
 inline constexpr int kNumModelKinds = static_cast<int>(LayerKind::kLanguageHead) + 1;
 
 /// One layer as every part of the system sees it; the torch builder is keyed by `kind` (model/).
@@ -103,6 +120,10 @@ struct LayerDecl {
   int64_t head_size = 0;
   int64_t vocabulary = 0;  ///< of language models
   int64_t positions = 0;   ///< of autoencoders: positions of its input for one latent
+  // Of diffusion transformers, values of the weights that multiply:
+  int64_t image_products = 0;  ///< each image token
+  int64_t text_products = 0;   ///< each text token
+  int64_t item_products = 0;   ///< each item once
 
   /// Forward work of a micro-batch; backward is twice that for trained layers. 1 MAC = 2 FLOPs, full
   /// attention counted.

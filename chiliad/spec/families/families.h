@@ -4,6 +4,7 @@
 
 #include "chiliad/spec/layer_table.h"
 #include "chiliad/spec/options/autoencoder.h"
+#include "chiliad/spec/options/diffusion.h"
 #include "chiliad/spec/options/text_encoder.h"
 
 namespace chiliad::spec::families {
@@ -26,6 +27,11 @@ namespace chiliad::spec::families {
 [[nodiscard]] LayerTable autoencoder_table(const AutoencoderOptions& options);
 /// shape.image_tokens: latent positions of one item.
 [[nodiscard]] Work autoencoder_work(const LayerDecl& layer, const BatchShape& shape);
+
+/// dit, pixart, sd3 and flux: embedding, blocks, head; keys of diffusers. Throws InvalidInput for options
+/// that do not fit together.
+[[nodiscard]] LayerTable diffusion_table(const DiffusionOptions& options);
+[[nodiscard]] Work diffusion_work(const LayerDecl& layer, const BatchShape& shape);
 
 /// FLOPs of `rows` rows through a linear layer.
 [[nodiscard]] inline double linear_flops(double rows, double in, double out) {

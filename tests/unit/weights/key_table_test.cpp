@@ -56,6 +56,33 @@ TEST(KeyTableTest, HugeKeysAreLeftAlone) {
   EXPECT_EQ(table_of({{"^(a|b)*$", ""}}).ours(huge), huge);
 }
 
+KeyTable split_table() {
+  return KeyTable({{R"(^kv\.)", "", Kind::kSplit, {"k.", "v."}}, {R"(^(k|v)\.)", "attn.$1."}});
+}
+
+TEST(KeyTableTest, SplitKeysHaveSeveralNames) {
+  const auto keys = split_table().translate_all("kv.weight");
+  ASSERT_EQ(keys.size(), 2U);
+  EXPECT_EQ(keys[0].name, "attn.k.weight");
+  EXPECT_EQ(keys[1].name, "attn.v.weight");
+  EXPECT_EQ(keys[1].part, 1);
+  EXPECT_EQ(keys[1].num_parts, 2);
+}
+
+TEST(KeyMatchTest, SplitTensorsGiveTheirParts) {
+  const std::vector<NamedShape> ours{{"attn.k.weight", Shape{2, 3}}, {"attn.v.weight", Shape{2, 3}}};
+  const auto result = match_keys(split_table(), ours, std::vector<NamedShape>{{"kv.weight", Shape{4, 3}}});
+  EXPECT_TRUE(result.complete()) << result.report();
+  EXPECT_EQ(result.key_of.at("attn.v.weight"), "kv.weight");
+  EXPECT_EQ(result.part_of.at("attn.v.weight").index, 1);
+}
+
+TEST(KeyMatchTest, SplitTensorsOfAnotherSizeAreReported) {
+  const std::vector<NamedShape> ours{{"attn.k.weight", Shape{2, 3}}, {"attn.v.weight", Shape{2, 3}}};
+  const auto result = match_keys(split_table(), ours, std::vector<NamedShape>{{"kv.weight", Shape{5, 3}}});
+  EXPECT_THAT(result.report(), HasSubstr("attn.k.weight: expected [2, 3], got 2 parts of [5, 3]"));
+}
+
 TEST(KeyMatchTest, CompleteMatchNamesTheKeys) {
   const auto result = match({{"bert.layer.3.old.weight", Shape{2, 3}}, {"table", Shape{4}}});
   EXPECT_TRUE(result.complete()) << result.report();
