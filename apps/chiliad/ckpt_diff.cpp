@@ -29,8 +29,10 @@ struct Arguments {
 
 /// How far two tensors of one shape are apart.
 struct Distance {
-  double largest = 0.0;    ///< difference
-  double magnitude = 0.0;  ///< largest value of the first
+  double largest = 0.0;             ///< difference, of values that are numbers in both
+  double magnitude = 0.0;           ///< largest value of both
+  int64_t no_numbers_in_first = 0;  ///< NaN and infinities
+  int64_t no_numbers_in_second = 0;
 };
 
 /// How one tensor differs.
@@ -59,8 +61,11 @@ Distance distance(const Checkpoint& a, const Checkpoint& b, const Checkpoint::Te
     const auto second = read_rows(b, y, box);
     for (size_t i = 0; i < first.size(); ++i) {
       const double apart = std::abs(static_cast<double>(first[i]) - static_cast<double>(second[i]));
-      found.largest = std::isnan(apart) ? apart : std::max(found.largest, apart);
-      found.magnitude = std::max(found.magnitude, std::abs(static_cast<double>(first[i])));
+      if (std::isfinite(apart)) found.largest = std::max(found.largest, apart);
+      for (const float value : {first[i], second[i]})
+        found.magnitude = std::max(found.magnitude, std::abs(static_cast<double>(value)));
+      found.no_numbers_in_first += std::isfinite(first[i]) ? 0 : 1;
+      found.no_numbers_in_second += std::isfinite(second[i]) ? 0 : 1;
     }
   }
   return found;
@@ -93,6 +98,13 @@ std::vector<Finding> compare(const Checkpoint& a, const Checkpoint& b) {
   return findings;
 }
 
+/// Of both, each name once.
+int64_t num_tensors(const Checkpoint& a, const Checkpoint& b) {
+  return std::ssize(a.tensors()) +
+         std::count_if(b.tensors().begin(), b.tensors().end(),
+                       [&](const auto& tensor) { return a.find(tensor.section, tensor.name) == nullptr; });
+}
+
 spec::RunFile config_of(const Checkpoint& from) {
   return spec::parse_run_file(from.config(), from.path().string(), "run", {});
 }
@@ -100,7 +112,7 @@ spec::RunFile config_of(const Checkpoint& from) {
 void print_text(const Arguments& arguments, const Checkpoint& a, const Checkpoint& b,
                 const std::vector<Finding>& findings, const std::vector<spec::Difference>& options) {
   fmt::print("step {} and step {}: {} of {} tensors differ\n", a.step(), b.step(), findings.size(),
-             a.tensors().size());
+             num_tensors(a, b));
   int64_t lines = 0;
   for (const auto& finding : findings) {
     if (++lines > arguments.most_lines) {
@@ -108,8 +120,14 @@ void print_text(const Arguments& arguments, const Checkpoint& a, const Checkpoin
       break;
     }
     if (finding.what == "values") {
-      fmt::print("  {}: largest difference {:.3g}, largest value {:.3g}\n", finding.name,
-                 finding.distance.largest, finding.distance.magnitude);
+      const Distance& apart = finding.distance;
+      fmt::print("  {}: largest difference {:.3g}, largest value {:.3g}", finding.name, apart.largest,
+                 apart.magnitude);
+      if (apart.no_numbers_in_first + apart.no_numbers_in_second > 0) {
+        fmt::print("; NaN or infinite: {} values and {} values", apart.no_numbers_in_first,
+                   apart.no_numbers_in_second);
+      }
+      fmt::print("\n");
     } else {
       fmt::print("  {}: {}\n", finding.name, finding.what);
     }
@@ -128,10 +146,12 @@ int run(const Arguments& arguments) {
                                        {"tensors", nlohmann::ordered_json::array()},
                                        {"options", nlohmann::ordered_json::object()}};
     for (const auto& finding : findings) {
-      page["tensors"].push_back({{"name", finding.name},
-                                 {"what", finding.what},
-                                 {"largest", finding.distance.largest},
-                                 {"magnitude", finding.distance.magnitude}});
+      page["tensors"].push_back(
+          {{"name", finding.name},
+           {"what", finding.what},
+           {"largest", finding.distance.largest},
+           {"magnitude", finding.distance.magnitude},
+           {"not_finite", {finding.distance.no_numbers_in_first, finding.distance.no_numbers_in_second}}});
     }
     for (const auto& option : options) page["options"][option.key] = {option.old_value, option.new_value};
     fmt::print("{}\n", page.dump());

@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <csignal>
 
 #include <cstdio>
 #include <exception>
@@ -119,6 +120,7 @@ int run(std::vector<std::string> arguments) {
 }  // namespace chiliad::cli
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit fails, as on a full disk
   try {
     const int code = chiliad::cli::run({argv + 1, argv + argc});
     return std::fflush(stdout) == 0 ? code : 1;

@@ -48,15 +48,21 @@ std::shared_ptr<const text::DocumentEncoder> open_encoder(const spec::RunFile& f
   return encoder;
 }
 
-void check_weights(const spec::RunFile& file) {
-  if (file.model.weights.empty()) return;
+std::string check_weights(const spec::RunFile& file) {
+  if (file.model.weights.empty()) return "";
   if (!std::filesystem::exists(file.model.weights)) {
     throw InvalidInput("model.weights",
                        fmt::format("expected a folder or file of weights, got {}, which is not "
                                    "there. Paths are from the current folder",
                                    file.model.weights));
   }
-  weights::check_start_weights(weights::WeightSource::open(file.model.weights), file.model);
+  const auto source = weights::WeightSource::open(file.model.weights);
+  const bool compared = weights::check_start_weights(source, file.model);
+  return fmt::format(
+      "{}: {} tensors; {}", source.path().string(), source.tensors().size(),
+      compared
+          ? "its config.json says what the run file says"
+          : "no config.json was compared, so options that fit every tensor are as the run file has them");
 }
 
 index::Index open_index(const spec::RunFile& file, const text::DocumentEncoder* encoder, bool quiet) {

@@ -33,8 +33,9 @@ void add_overrides(CLI::App& verb, RunArguments& arguments);
 /// ids.
 [[nodiscard]] std::shared_ptr<const text::DocumentEncoder> open_encoder(const spec::RunFile& file);
 
-/// Whether model.weights, where it is given, fits the model. Throws InvalidInput that says what does not.
-void check_weights(const spec::RunFile& file);
+/// Whether model.weights, where it is given, fits the model. Returns what was found, for people; empty: none
+/// is given. Throws InvalidInput that says what does not fit.
+std::string check_weights(const spec::RunFile& file);
 
 /// Opens the run's index and makes the token columns that are missing, with progress on stderr.
 [[nodiscard]] index::Index open_index(const spec::RunFile& file, const text::DocumentEncoder* encoder,

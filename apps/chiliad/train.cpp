@@ -63,7 +63,7 @@ double step_flops(const stepplan::Step& step, const stepplan::Plan& plan, const 
 }
 
 int check_run(const Arguments& arguments, const spec::RunFile& file, const index::Index& index,
-              const text::DocumentEncoder* encoder) {
+              const text::DocumentEncoder* encoder, const std::string& weights) {
   const auto plan = open_plan(file, index, encoder);
   const auto& coverage = plan.coverage();
   const auto first = plan.select(0, stepplan::Journal());
@@ -117,6 +117,7 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
   const auto row = [](const char* name, const std::string& value) { fmt::print("{:<10} {}\n", name, value); };
   row("run",
       fmt::format("{}, {}", file.run.dir, resume.empty() ? "from the beginning" : "resumes from " + resume));
+  if (!weights.empty()) row("weights", weights);
   row("steps", fmt::format("{} of {} items ({:.2f} epochs of {} steps)", file.run.steps, file.data.batch,
                            epochs, plan.steps_per_epoch()));
   row("data",
@@ -155,10 +156,12 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
 int run(const Arguments& arguments) {
   const SystemClock clock;
   const auto file = read_run(arguments.run);
-  check_weights(file);
+  // A run that resumes has its own weights.
+  const bool starts = arguments.from_scratch || newest_checkpoint(file.run.dir).empty();
+  const std::string weights = starts ? check_weights(file) : "";
   const auto encoder = open_encoder(file);
   const auto index = open_index(file, encoder.get(), arguments.run.quiet);
-  if (arguments.check) return check_run(arguments, file, index, encoder.get());
+  if (arguments.check) return check_run(arguments, file, index, encoder.get(), weights);
   supervise::JobOptions options;
   options.worker = supervise::worker_program();
   options.file = file;

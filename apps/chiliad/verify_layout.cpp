@@ -17,6 +17,7 @@ struct Arguments {
 int run(const Arguments& arguments) {
   {
     const auto file = read_run(arguments.run);
+    static_cast<void>(check_weights(file));
     static_cast<void>(open_index(file, open_encoder(file).get(), arguments.run.quiet));
   }
   std::vector<std::string> argv{"verify-layout", arguments.run.run_file, "--steps",

@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <csignal>
 
 #include <CLI/CLI.hpp>
 #include <exception>
@@ -8,6 +9,7 @@
 #include "chiliad/base/log.h"
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit fails, as on a full disk
   CLI::App app{"chiliad-worker: the verbs of chiliad that need tensors. Started by `chiliad`, not by hand."};
   app.require_subcommand(1);
   int code = 0;

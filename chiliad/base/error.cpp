@@ -1,5 +1,6 @@
 #include "chiliad/base/error.h"
 
+#include <filesystem>
 #include <new>
 
 #include "chiliad/base/error_kinds.h"
@@ -13,6 +14,7 @@ Error::Error(ErrorKind kind, std::string place, const std::string& message)
 
 int exit_code(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return 1;
+  if (dynamic_cast<const std::filesystem::filesystem_error*>(&error) != nullptr) return 1;
   return exit_code(kind_of(error));
 }
 

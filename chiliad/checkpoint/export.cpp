@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -150,6 +153,31 @@ bool copy_tokenizer(const fs::path& source, const fs::path& folder) {
   return true;
 }
 
+/// Without a slash at its end. Throws InvalidInput unless something can be made there.
+fs::path target_folder(const fs::path& given) {
+  const fs::path normal = given.lexically_normal();
+  fs::path target = normal.has_filename() ? normal : normal.parent_path();
+  if (target.empty()) throw InvalidInput("--to", "expected the name of a folder, got nothing. Name one");
+  if (fs::exists(fs::symlink_status(target))) {
+    throw InvalidInput(given.string(),
+                       "expected a folder that is not there yet, got one that is. Choose "
+                       "another name, or remove it");
+  }
+  return target;
+}
+
+/// A new folder beside the target, this export's alone.
+fs::path make_partial(const fs::path& target) {
+  if (target.has_parent_path()) io::make_folders(target.parent_path());
+  std::string name = target.string() + ".partial-XXXXXX";
+  if (::mkdtemp(name.data()) == nullptr)
+    throw Unavailable(target.string(),
+                      fmt::format("making a folder beside it failed: {}", std::strerror(errno)));
+  fs::permissions(name, fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec |
+                            fs::perms::others_read | fs::perms::others_exec);
+  return name;
+}
+
 ExportReport write_files(const Checkpoint& checkpoint, const ExportOptions& options, const fs::path& folder,
                          const std::function<void(int64_t, int64_t)>& progress) {
   const auto tensors = tensors_to_export(checkpoint, options.average);
@@ -178,23 +206,17 @@ ExportReport write_files(const Checkpoint& checkpoint, const ExportOptions& opti
 ExportReport export_weights(const Checkpoint& checkpoint, const ExportOptions& options,
                             const fs::path& folder, const std::function<void(int64_t, int64_t)>& progress) {
   CHILIAD_CHECK(options.dtype == DType::kF32 || options.dtype == DType::kBF16);
-  if (fs::exists(folder)) {
-    throw InvalidInput(folder.string(),
-                       "expected a folder that is not there yet, got one that is. Choose "
-                       "another name, or remove it");
-  }
+  const fs::path target = target_folder(folder);
   const auto run =
       spec::parse_run_file(checkpoint.config(), (checkpoint.path() / "config").string(), "run", {});
-  const fs::path partial = folder.string() + ".partial";  // left behind by an export that was killed
-  io::remove_tree(partial);
-  io::make_folders(partial);
+  const fs::path partial = make_partial(target);
   try {
     ExportReport report = write_files(checkpoint, options, partial, progress);
     io::write_atomic(partial / "config.json", config_json(run, options.dtype));
     const fs::path tokenizer = run.data.tokenizer;
     if (!tokenizer.empty() && !copy_tokenizer(tokenizer, partial)) report.missing_tokenizer = tokenizer;
     io::sync_folder(partial);
-    io::rename_path(partial, folder);
+    io::rename_path(partial, target);
     return report;
   } catch (...) {
     io::remove_tree(partial);

@@ -24,7 +24,8 @@ struct ExportReport {
 
 /// Writes the model of a checkpoint as Hugging Face does: model.safetensors, or several with
 /// model.safetensors.index.json, config.json, and the tokenizer of the run where it has one. The folder
-/// appears when it is complete; it must not be there before. Memory: a few MiB, whatever the model's size.
+/// appears when it is complete; it must not be there before. Until then it is FOLDER.partial-XXXXXX, which an
+/// export that is killed leaves behind. Memory: a few MiB, whatever the model's size.
 /// progress: bytes done, of. Throws InvalidInput where there is no moving average or the folder exists,
 /// CorruptData for damage.
 ExportReport export_weights(const Checkpoint& checkpoint, const ExportOptions& options,

@@ -9,24 +9,27 @@
 namespace chiliad::model {
 namespace {
 
-/// Nothing for types that no weight has.
-std::optional<at::ScalarType> float_type(DType dtype) {
+/// Of the types that match_weights lets pass.
+at::ScalarType float_type(DType dtype) {
   switch (dtype) {
     case DType::kF64:
       return at::kDouble;
-    case DType::kF32:
-      return at::kFloat;
     case DType::kF16:
       return at::kHalf;
     case DType::kBF16:
       return at::kBFloat16;
-    case DType::kF8E4M3:
-      return at::kFloat8_e4m3fn;
-    case DType::kF8E5M2:
-      return at::kFloat8_e5m2;
     default:
-      return std::nullopt;
+      return at::kFloat;
   }
+}
+
+void check_numbers(const weights::WeightSource& source, const std::string& key, const at::Tensor& values) {
+  if (at::isfinite(values).all().item<bool>()) return;
+  throw CorruptData(
+      source.path().string(),
+      fmt::format("tensor '{}' has values that are NaN or infinite. Fetch the file again, or take "
+                  "weights of an earlier step",
+                  key));
 }
 
 /// Part `part` of the tensor `key`.
@@ -34,18 +37,12 @@ at::Tensor read_tensor(const weights::WeightSource& source, const std::string& k
                        const Shape& shape, at::ScalarType type) {
   const weights::TensorEntry* entry = source.find(key);
   CHILIAD_CHECK(entry != nullptr);
-  const auto stored = float_type(entry->dtype);
-  if (!stored) {
-    throw InvalidInput(source.path().string(),
-                       fmt::format("tensor '{}': expected a floating type, got {}. Quantized weights are not "
-                                   "read: take the original ones",
-                                   key, dtype_name(entry->dtype)));
-  }
   std::vector<int64_t> sizes = shape.sizes();
   if (part.count > 1) sizes[0] *= part.count;
-  const at::Tensor raw = at::empty(sizes, at::TensorOptions(*stored));
+  const at::Tensor raw = at::empty(sizes, at::TensorOptions(float_type(entry->dtype)));
   auto* bytes = static_cast<std::byte*>(raw.mutable_data_ptr());
   source.read(key, {bytes, static_cast<size_t>(entry->num_bytes())});
+  check_numbers(source, key, raw);
   if (part.count == 1) return raw.to(type);
   return raw.narrow(0, part.index * shape[0], shape[0]).to(type, false, true);  // a copy, not a view
 }

@@ -61,10 +61,12 @@ void check_config(const std::filesystem::path& path, const spec::ModelOptions& o
 
 }  // namespace
 
-void check_start_weights(const WeightSource& source, const spec::ModelOptions& options) {
+bool check_start_weights(const WeightSource& source, const spec::ModelOptions& options) {
   const auto config = source.path().parent_path() / "config.json";
-  if (spec::is_language_model(options) && std::filesystem::exists(config)) check_config(config, options);
+  const bool has_config = spec::is_language_model(options) && std::filesystem::exists(config);
+  if (has_config) check_config(config, options);
   static_cast<void>(match_weights(spec::make_layer_table(options), source, model_keys(options)));
+  return has_config;
 }
 
 }  // namespace chiliad::weights

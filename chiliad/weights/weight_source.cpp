@@ -33,6 +33,8 @@ fs::path file_of(const fs::path& path) {
 
 WeightSource WeightSource::open(const fs::path& path) {
   fs::path file = file_of(path);
+  if (fs::exists(file) && !fs::is_regular_file(file))
+    throw InvalidInput(file.string(), "weights: expected a file, got something else (a pipe, a device)");
   if (file.extension() == ".json") {
     Files files = ShardedWeights::open(file);
     return {std::move(file), std::move(files)};
@@ -57,16 +59,36 @@ void WeightSource::read(std::string_view name, std::span<std::byte> out) const {
   std::visit([&](const auto& files) { files.read(name, out); }, files_);
 }
 
+namespace {
+
+bool is_weight_type(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16 || dtype == DType::kF64;
+}
+
+}  // namespace
+
 KeyMatch match_weights(const spec::LayerTable& table, const WeightSource& source, const KeyTable& keys) {
   std::vector<NamedShape> found;
   for (const auto& tensor : source.tensors()) found.push_back({tensor.name, tensor.shape});
   const auto wanted = parameters_of(table);
   KeyMatch match = match_keys(keys, wanted, found);
-  if (match.complete()) return match;
-  throw InvalidInput(source.path().string(),
-                     fmt::format("weights: expected the {} tensors of the model, got {}. Take the "
-                                 "config.json that belongs to these weights",
-                                 wanted.size(), match.report()));
+  if (!match.complete()) {
+    throw InvalidInput(
+        source.path().string(),
+        fmt::format("weights: expected the {} tensors of the model, got {}. Take files and options "
+                    "that belong together",
+                    wanted.size(), match.report()));
+  }
+  for (const auto& [ours, key] : match.key_of) {
+    const DType dtype = source.find(key)->dtype;
+    if (is_weight_type(dtype)) continue;
+    throw InvalidInput(
+        source.path().string(),
+        fmt::format("tensor '{}': expected fp32, bf16, fp16 or fp64, got {}. Quantized weights are "
+                    "not read: take the original ones",
+                    key, dtype_name(dtype)));
+  }
+  return match;
 }
 
 }  // namespace chiliad::weights

@@ -199,14 +199,13 @@ Found check_frozen(const RunFile& file) {
 
 /// What the mesh has groups for and nothing runs on yet.
 Found check_built(const ParallelOptions& parallel) {
-  for (const auto& [key, size, what, instead] :
-       {std::tuple{"parallel.pp", parallel.pp, "pipeline parallelism is not built yet", "dp_shard"},
-        std::tuple{"parallel.cp", parallel.cp, "context parallelism is not built yet", "tp"}}) {
+  for (const auto& [key, size, what] : {std::tuple{"parallel.pp", parallel.pp, "pipeline"},
+                                        std::tuple{"parallel.cp", parallel.cp, "context"}}) {
     if (size == 1) continue;
     return Conflict{
-        key, fmt::format("expected 1, for {}, got {}. Give these ranks to parallel.{}: did you mean {} {}?",
-                         what, size, instead, instead,
-                         size * (instead == std::string_view("tp") ? parallel.tp : parallel.dp_shard))};
+        key, fmt::format("expected 1, for {} parallelism is not built yet, got {}. Give these ranks to "
+                         "parallel.dp_shard: did you mean dp_shard {}?",
+                         what, size, size * parallel.dp_shard)};
   }
   return std::nullopt;
 }

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "chiliad/base/error.h"
 #include "chiliad/io/file.h"
@@ -22,6 +23,7 @@ class Config {
   template <typename T>
   [[nodiscard]] T get(const char* key, const T& usual) const {
     if (!has(key)) return usual;
+    if (std::is_same_v<T, int64_t> && !object_.at(key).is_number_integer()) refuse(key, "a whole number");
     try {
       return object_.at(key).get<T>();
     } catch (const nlohmann::json::exception&) {
@@ -77,6 +79,7 @@ void read_rope(const Config& config, spec::ModelOptions& options) {
     for (const char* key : {"mscale", "mscale_all_dim"}) {
       if (rope.has(key)) rope.refuse(key, "nothing");
     }
+    if (!rope.get("truncate", true)) rope.refuse("truncate", "true");
     options.rope_beta_fast = rope.get("beta_fast", options.rope_beta_fast);
     options.rope_beta_slow = rope.get("beta_slow", options.rope_beta_slow);
     options.rope_attention_factor = rope.get("attention_factor", options.rope_attention_factor);
@@ -86,6 +89,11 @@ void read_rope(const Config& config, spec::ModelOptions& options) {
 void check_supported(const Config& config, const std::string& family) {
   if (config.get<std::string>("hidden_act", "silu") != "silu") config.refuse("hidden_act", "silu");
   if (config.get("use_sliding_window", false)) config.refuse("use_sliding_window", "false");
+  if (config.get("partial_rotary_factor", 1.0) != 1.0) config.refuse("partial_rotary_factor", "1");
+  for (const char* key : {"residual_multiplier", "embedding_multiplier", "attention_multiplier",
+                          "logits_scaling", "logit_scale"}) {
+    if (config.get(key, 1.0) != 1.0) config.refuse(key, "1");
+  }
   if (config.has("quantization_config"))
     config.refuse("quantization_config", "nothing: the original weights");
   if (family == "qwen2" && config.has("layer_types")) {

@@ -91,6 +91,42 @@ TEST_F(WeightsTest, AnExportNeverReplacesAFolder) {
   EXPECT_TRUE(fs::is_empty(out("model")));
 }
 
+TEST_F(WeightsTest, TwoExportsAtOnceLeaveOneWholeModel) {
+  ASSERT_EQ(chiliad({"train", run_file(), "--quiet"}).exit_code, 0);
+  fs::create_directories(out("model.partial"));  // somebody's own
+  std::ofstream(out("model.partial") + "/notes") << "precious";
+  const std::vector<std::string> argv{
+      std::string(CHILIAD_BIN_DIR) + "/chiliad", "ckpt", "export", run_dir(), "--to", out("model") + "/"};
+  Program first(argv, {});
+  Program second(argv, {});
+  const int codes = (first.wait().exit_code == 0 ? 1 : 0) + (second.wait().exit_code == 0 ? 1 : 0);
+  EXPECT_EQ(codes, 1);
+  EXPECT_EQ(text_of(fs::path(out("model")) / "model.safetensors"), text_of(golden() / "model.safetensors"));
+  EXPECT_EQ(text_of(fs::path(out("model.partial")) / "notes"), "precious");
+}
+
+TEST_F(WeightsTest, ARunThatResumesDoesNotNeedThem) {
+  fs::copy(golden(), out("start"));
+  const std::string weights = "model.weights=" + out("start");
+  ASSERT_EQ(chiliad({"train", run_file(), "--quiet", "--set", weights}).exit_code, 0);
+  fs::remove_all(out("start"));
+  const auto resumed = chiliad({"train", run_file(), "--quiet", "--set", weights, "--set", "run.steps=3"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+}
+
+TEST_F(WeightsTest, ValuesThatAreNoNumbersAreNamed) {
+  fs::copy(golden(), out("start"));
+  const auto path = fs::path(out("start")) / "model.safetensors";
+  const auto source = weights::WeightSource::open(path);
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(source.find("model.norm.weight")->begin);
+  file.write("\x00\x00\xc0\x7f", 4);
+  file.close();
+  const auto refused = chiliad({"train", run_file(), "--quiet", "--set", "model.weights=" + out("start")});
+  EXPECT_EQ(refused.exit_code, 3);
+  EXPECT_THAT(refused.err, HasSubstr("tensor 'model.norm.weight' has values that are NaN"));
+}
+
 TEST_F(WeightsTest, DifferencesOfCheckpointsAreNamed) {
   ASSERT_EQ(chiliad({"train", run_file(), "--quiet"}).exit_code, 0);
   const auto other = out("other");

@@ -297,7 +297,7 @@ TEST(CrossCheckTest, WhatTensorParallelRanksCannotShareIsNamed) {
       HasSubstr(
           "parallel.pp: expected 1, for pipeline parallelism is not built yet, got 2. Give these ranks to "
           "parallel.dp_shard: did you mean dp_shard 4?"));
-  EXPECT_THAT(error_of(with("parallel: {nproc: 2, cp: 2}\n")), HasSubstr("did you mean tp 2?"));
+  EXPECT_THAT(error_of(with("parallel: {nproc: 2, cp: 2}\n")), HasSubstr("did you mean dp_shard 2?"));
   EXPECT_THAT(error_of(with("parallel: {nproc: 3, tp: 3}\n")),
               HasSubstr("got 3: 4 (key) heads are not a multiple of it. Did you mean 2?"));
 }

@@ -95,7 +95,23 @@ TEST_F(LanguageConfigTest, WhatIsNotSupportedIsNamed) {
   EXPECT_THAT(error_of(config), HasSubstr("vocab_size: expected a value, got nothing"));
   config = small();
   config["hidden_size"] = "8";
-  EXPECT_THAT(error_of(config), HasSubstr("hidden_size: expected a value of another type"));
+  EXPECT_THAT(error_of(config), HasSubstr("hidden_size: expected a whole number"));
+}
+
+TEST_F(LanguageConfigTest, WhatWouldChangeTheNumbersIsNotPassedOver) {
+  json config = small();
+  config["hidden_size"] = 8.5;
+  EXPECT_THAT(error_of(config), HasSubstr("hidden_size: expected a whole number, got 8.5"));
+  config = small();
+  config["partial_rotary_factor"] = 0.5;
+  EXPECT_THAT(error_of(config), HasSubstr("partial_rotary_factor: expected 1, got 0.5"));
+  config = small();
+  config["logits_scaling"] = 2.0;
+  EXPECT_THAT(error_of(config), HasSubstr("logits_scaling: expected 1, got 2.0"));
+  config = small();
+  config["rope_scaling"] = {
+      {"rope_type", "yarn"}, {"factor", 2.0}, {"truncate", false}, {"original_max_position_embeddings", 16}};
+  EXPECT_THAT(error_of(config), HasSubstr("truncate: expected true, got false"));
 }
 
 TEST_F(LanguageConfigTest, WhatIsNoJsonIsDamaged) {
