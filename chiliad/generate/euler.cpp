@@ -10,6 +10,7 @@
 #include "chiliad/base/error.h"
 #include "chiliad/base/rng.h"
 #include "chiliad/device/tensor.h"
+#include "chiliad/generate/guidance.h"
 #include "chiliad/objective/flow.h"
 #include "chiliad/objective/flow_schedule.h"
 #include "chiliad/text/byte_tokenizer.h"
@@ -52,22 +53,23 @@ at::Tensor sample_batch(const InferenceModel& model, const std::vector<Request>&
   const text::ByteTokenizer tokenizer(run.model.text_max_tokens);
   std::vector<std::vector<int32_t>> texts;
   for (const auto& request : batch) texts.push_back(tokenizer.encode(request.prompt));
-  const bool guided = options.guidance != 1.0;
+  const GuidanceOptions guidance{.scale = options.guidance};
+  const bool guided = needs_unconditional(guidance);
   if (guided) texts.resize(2 * batch.size(), {text::ByteTokenizer::kNull});  // conditional rows first
   const at::Tensor tokens = padded_tokens(texts);
   const int64_t width = 3 * patch * patch;
   at::Tensor x = initial_noise(batch, rows * columns * width).view({count, rows * columns, width});
-  const auto times = euler_times(options.steps, run.objective.shift);
-  for (size_t i = 0; i + 1 < times.size(); ++i) {
+  const EulerSampler sampler(euler_times(options.steps, run.objective.shift));
+  SamplerState state;
+  for (size_t i = 0; i < sampler.times().size(); ++i) {
+    const double t = sampler.times()[i];
     const at::Tensor input = guided ? at::cat({x, x}) : x;
-    const at::Tensor time = at::full({input.size(0)}, times[i], at::kFloat);
+    const at::Tensor time = at::full({input.size(0)}, t, at::kFloat);
     at::Tensor prediction = model.predict(input, time, tokens, rows, columns);
-    if (guided) {
-      const at::Tensor with = prediction.narrow(0, 0, count);
-      const at::Tensor without = prediction.narrow(0, count, count);
-      prediction = without + options.guidance * (with - without);
-    }
-    x = euler_step(x, objective::to_velocity(run.objective, prediction, x, times[i]), times[i], times[i + 1]);
+    if (guided)
+      prediction = guide(guidance, prediction.narrow(0, 0, count), prediction.narrow(0, count, count));
+    const at::Tensor velocity = objective::to_velocity(run.objective, prediction, x, t);
+    x = sampler.step(velocity, x, static_cast<int64_t>(i), state);
   }
   return objective::unpatchify(x, rows, columns, patch)
       .add(1.0)
@@ -85,6 +87,19 @@ std::vector<double> euler_times(int steps, double shift) {
 
 at::Tensor euler_step(const at::Tensor& x, const at::Tensor& velocity, double sigma, double next) {
   return x + velocity * (next - sigma);
+}
+
+EulerSampler::EulerSampler(std::vector<double> sigmas, double time_scale) : sigmas_(std::move(sigmas)) {
+  CHILIAD_CHECK_GT(sigmas_.size(), 1U);
+  times_.assign(sigmas_.begin(), sigmas_.end() - 1);
+  for (double& time : times_) time *= time_scale;
+}
+
+at::Tensor EulerSampler::step(const at::Tensor& model_output, const at::Tensor& x, int64_t i,
+                              SamplerState& /*state*/) const {
+  const auto now = static_cast<size_t>(i);
+  CHILIAD_CHECK_LT(now, times_.size());
+  return euler_step(x, model_output, sigmas_[now], sigmas_[now + 1]);
 }
 
 std::vector<HostArray> sample(const InferenceModel& model, const std::vector<Request>& requests,

@@ -1,0 +1,126 @@
+#include "chiliad/objective/validation.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "chiliad/base/error.h"
+#include "chiliad/base/rng.h"
+#include "chiliad/objective/flow_schedule.h"
+
+namespace chiliad::objective {
+namespace {
+
+/// Keys in an order that has nothing to do with the data's.
+std::vector<uint64_t> shuffled(std::span<const uint64_t> item_keys, uint64_t seed) {
+  std::vector<std::pair<uint64_t, uint64_t>> ranked;
+  for (const uint64_t key : item_keys)
+    ranked.emplace_back(Rng({seed, key, static_cast<uint64_t>(Draw::kOrder)}).next_u64(), key);
+  std::sort(ranked.begin(), ranked.end());
+  std::vector<uint64_t> keys;
+  for (const auto& [rank, key] : ranked) keys.push_back(key);
+  return keys;
+}
+
+/// Inverse of the standard normal distribution, by bisection: exact to rounding, and not called often.
+double normal_quantile(double probability) {
+  double low = -10.0;
+  double high = 10.0;
+  for (int i = 0; i < 64; ++i) {
+    const double middle = 0.5 * (low + high);
+    const double below = 0.5 * std::erfc(-middle / std::numbers::sqrt2);
+    (below < probability ? low : high) = middle;
+  }
+  return 0.5 * (low + high);
+}
+
+}  // namespace
+
+std::map<uint64_t, std::vector<ValidationDraw>> make_validation_draws(std::span<const uint64_t> item_keys,
+                                                                      const ValidationOptions& options) {
+  CHILIAD_CHECK_GT(options.draws_per_item, 0);
+  const auto num_items = static_cast<double>(item_keys.size());
+  std::map<uint64_t, std::vector<ValidationDraw>> draws;
+  double position = 0.0;
+  for (const uint64_t key : shuffled(item_keys, options.seed)) {
+    auto& own = draws[key];
+    if (!own.empty()) {
+      throw InvalidInput("validation", fmt::format("expected keys of items that differ, got {:#x} twice. "
+                                                   "Remove the second item from the set",
+                                                   key));
+    }
+    for (int repeat = 0; repeat < options.draws_per_item; ++repeat) {
+      const auto number = static_cast<uint64_t>(repeat);
+      Rng rng({options.seed, key, static_cast<uint64_t>(Draw::kTime), number});
+      const double in_set = (position + rng.uniform_double()) / num_items;
+      const double quantile = (repeat + in_set) / options.draws_per_item;
+      own.push_back(
+          {.item_key = key,
+           .repeat = repeat,
+           .quantile = std::clamp(quantile, 1e-9, 1.0 - 1e-9),
+           .noise_seed = Rng({options.seed, key, static_cast<uint64_t>(Draw::kNoise), number}).next_u64()});
+    }
+    position += 1.0;
+  }
+  return draws;
+}
+
+float validation_time(const spec::ObjectiveOptions& options, double quantile) {
+  const bool uniform = options.times == "uniform";
+  const TimeDensityOptions density{.density = uniform ? TimeDensity::kUniform : TimeDensity::kLogitNormal,
+                                   .logit_mean = options.times_mean,
+                                   .logit_std = options.times_std};
+  const double draw = uniform ? quantile : normal_quantile(quantile);
+  return static_cast<float>(std::clamp(shift_time(density_time(density, draw), options.shift), 1e-5, 1.0));
+}
+
+int64_t validation_timestep(double quantile, int64_t train_steps) {
+  const auto time = static_cast<int64_t>(quantile * static_cast<double>(train_steps));
+  return std::clamp<int64_t>(time, 0, train_steps - 1);
+}
+
+at::Tensor validation_noise(std::span<const ValidationDraw> draws, int64_t count) {
+  at::Tensor noise = at::empty({static_cast<int64_t>(draws.size()), count}, at::kFloat);
+  float* out = noise.mutable_data_ptr<float>();
+  for (const auto& draw : draws) {
+    Rng({draw.noise_seed}).fill_normal({out, static_cast<size_t>(count)});
+    out += count;
+  }
+  return noise;
+}
+
+void ValidationLosses::add(const ValidationDraw& draw, double loss) {
+  const bool is_new =
+      losses_.insert({{draw.item_key, draw.repeat}, {.quantile = draw.quantile, .loss = loss}}).second;
+  CHILIAD_CHECK(is_new, "item {:#x} has a loss for draw {} already", draw.item_key, draw.repeat);
+}
+
+void ValidationLosses::merge(const ValidationLosses& other) {
+  for (const auto& [key, entry] : other.losses_) {
+    CHILIAD_CHECK(losses_.insert({key, entry}).second, "item {:#x} was measured twice", key.first);
+  }
+}
+
+double ValidationLosses::mean() const {
+  double sum = 0.0;
+  for (const auto& [key, entry] : losses_) sum += entry.loss;
+  return sum / static_cast<double>(losses_.size());
+}
+
+std::vector<double> ValidationLosses::means_by_time() const {
+  std::vector<double> sums(static_cast<size_t>(num_bins_), 0.0);
+  std::vector<double> counts(static_cast<size_t>(num_bins_), 0.0);
+  for (const auto& [key, entry] : losses_) {
+    const auto bin = static_cast<size_t>(std::min<double>(entry.quantile * num_bins_, num_bins_ - 1));
+    sums[bin] += entry.loss;
+    counts[bin] += 1.0;
+  }
+  for (size_t bin = 0; bin < sums.size(); ++bin) sums[bin] /= counts[bin];
+  return sums;
+}
+
+}  // namespace chiliad::objective
