@@ -21,7 +21,8 @@ class DitEmbedding final : public TransformerLayer {
     const at::Tensor time = time_mlp(shared + "timestep_embedder", carry.get("time"), options().time_shift);
     const at::Tensor label =
         at::embedding(param(shared + "class_embedder.embedding_table.weight"), carry.get("labels"));
-    carry.set("image", patch_projection("pos_embed.proj", carry) + in_compute_type(carry.get("image_positions")));
+    carry.set("image",
+              patch_projection("pos_embed.proj", carry) + in_compute_type(carry.get("image_positions")));
     carry.set("condition", time + label);  // [B, D]
   }
 };

@@ -20,7 +20,8 @@ class PixartEmbedding final : public TransformerLayer {
   void forward(Carry& carry) const override {
     at::Tensor condition = time_mlp("adaln_single.emb.timestep_embedder", carry.get("time"));
     if (options().size_conditions) condition = condition + size_conditions(carry);
-    carry.set("image", patch_projection("pos_embed.proj", carry) + in_compute_type(carry.get("image_positions")));
+    carry.set("image",
+              patch_projection("pos_embed.proj", carry) + in_compute_type(carry.get("image_positions")));
     carry.set("text", caption(in_compute_type(carry.get("text_states"))));
     carry.set("condition", condition);  // [B, D]
     carry.set("modulation", linear("adaln_single.linear", at::silu(condition)).view({-1, 6, decl().width}));

@@ -33,7 +33,8 @@ class Sd3Embedding final : public TransformerLayer {
   using TransformerLayer::TransformerLayer;
 
   void forward(Carry& carry) const override {
-    carry.set("image", patch_projection("pos_embed.proj", carry) + in_compute_type(carry.get("image_positions")));
+    carry.set("image",
+              patch_projection("pos_embed.proj", carry) + in_compute_type(carry.get("image_positions")));
     carry.set("text", linear("context_embedder", in_compute_type(carry.get("text_states"))));
     carry.set("condition", time_mlp("time_text_embed.timestep_embedder", carry.get("time")) +
                                pooled_mlp("time_text_embed.text_embedder", carry.get("pooled")));
