@@ -48,6 +48,7 @@ Bpe::Bpe(BpeParts parts, const std::string& place) : parts_(std::move(parts)) {
   for (int byte = 0; byte < 256; ++byte) byte_ids_.push_back(id_of(fmt::format("<0x{:02X}>", byte)));
   parts_.vocabulary = {};
   parts_.merges = {};
+  parts_.ranks = {};
 }
 
 void Bpe::read_vocabulary(const std::string& place) {
@@ -81,7 +82,8 @@ void Bpe::read_merges(const std::string& place) {
     const int32_t first = find(left);
     const int32_t second = find(right);
     const int32_t made = find(left + right.substr(std::min(skipped, right.size())));
-    merges_[pair_key(first, second)] = {static_cast<uint32_t>(rank), made};
+    const uint32_t order = parts_.ranks.empty() ? static_cast<uint32_t>(rank) : parts_.ranks[rank];
+    merges_[pair_key(first, second)] = {order, made};
   }
 }
 

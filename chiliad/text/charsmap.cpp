@@ -42,24 +42,43 @@ Charsmap::Charsmap(std::string_view bytes, const std::string& place) {
   replacements_ = bytes.substr(4 + length);
 }
 
-// The shortest prefix in the trie replaces the whole chunk, as in the reference.
-std::optional<std::string_view> Charsmap::replacement_of(std::string_view chunk) const {
+// Calls visit(replacement) for each prefix in the trie, the shortest first, until it says false.
+template <typename Visit>
+void Charsmap::for_prefixes(std::string_view text, const Visit& visit) const {
   uint32_t node = offset_of(trie_[0]);
-  for (const char c : chunk) {
-    const auto byte = static_cast<uint8_t>(c);
-    if (byte == 0) break;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const auto byte = static_cast<uint8_t>(text[at]);
+    if (byte == 0) return;
     node ^= byte;
-    if (node >= trie_.size() || label_of(trie_[node]) != byte) break;
+    if (node >= trie_.size() || label_of(trie_[node]) != byte) return;
     const uint32_t unit = trie_[node];
     node ^= offset_of(unit);
     if (!has_leaf(unit)) continue;
-    if (node >= trie_.size()) break;
+    if (node >= trie_.size()) return;
     const size_t begin = value_of(trie_[node]);
-    if (begin >= replacements_.size()) break;
+    if (begin >= replacements_.size()) return;
     const std::string_view rest = std::string_view(replacements_).substr(begin);
-    return rest.substr(0, rest.find('\0'));
+    if (!visit(Replacement{at + 1, rest.substr(0, rest.find('\0'))})) return;
   }
-  return std::nullopt;
+}
+
+// The shortest prefix in the trie replaces the whole chunk, as in the reference.
+std::optional<std::string_view> Charsmap::replacement_of(std::string_view chunk) const {
+  std::optional<std::string_view> found;
+  for_prefixes(chunk, [&](const Replacement& replacement) {
+    found = replacement.text;
+    return false;
+  });
+  return found;
+}
+
+std::optional<Charsmap::Replacement> Charsmap::longest_replacement(std::string_view text) const {
+  std::optional<Replacement> found;
+  for_prefixes(text, [&](const Replacement& replacement) {
+    found = replacement;
+    return true;
+  });
+  return found;
 }
 
 std::string Charsmap::normalize(std::string_view text) const {

@@ -11,9 +11,11 @@
 #include "chiliad/io/file.h"
 #include "chiliad/text/detail/added_tokens.h"
 #include "chiliad/text/detail/bpe.h"
+#include "chiliad/text/detail/piece_tokenizer.h"
 #include "chiliad/text/detail/steps.h"
 #include "chiliad/text/detail/unigram.h"
 #include "chiliad/text/detail/utf8.h"
+#include "chiliad/text/detail/vocabulary_files.h"
 #include "chiliad/text/detail/word_piece.h"
 
 namespace chiliad::text {
@@ -162,11 +164,41 @@ class FileTokenizer final : public Tokenizer {
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& path) {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::unique_ptr<Tokenizer> open_old(const detail::OldFiles& files, const fs::path& path) {
+  const Digest digest = Hasher().add("chiliad vocabulary files 1").add(files.bytes).digest();
+  return std::make_unique<FileTokenizer>(detail::parse_tokenizer_file(files.json, path.string()),
+                                         path.string(), digest);
+}
+
+std::unique_ptr<Tokenizer> open_json(const fs::path& path) {
   const std::string json = io::read_text(path, kMaxFileBytes);
   const Digest digest = Hasher().add("chiliad tokenizer.json 1").add(json).digest();
   return std::make_unique<FileTokenizer>(detail::parse_tokenizer_file(json, path.string()), path.string(),
                                          digest);
+}
+
+fs::path file_of_folder(const fs::path& folder) {
+  for (const char* name : {"tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model",
+                           "sentencepiece.bpe.model"}) {
+    if (fs::exists(folder / name)) return folder / name;
+  }
+  throw InvalidInput(folder.string(),
+                     "expected tokenizer.json, vocab.txt, vocab.json with merges.txt, tokenizer.model or "
+                     "spiece.model, got none of them. Copy one of them beside the weights");
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& path) {
+  const fs::path file = fs::is_directory(path) ? file_of_folder(path) : path;
+  if (file.filename() == "vocab.json") return open_old(detail::read_merges_files(file), file);
+  if (file.extension() == ".txt") return open_old(detail::read_word_piece_files(file), file);
+  if (file.extension() == ".model") return detail::open_piece_tokenizer(file);
+  return open_json(file);
 }
 
 }  // namespace chiliad::text

@@ -34,8 +34,11 @@ class Tokenizer {
   [[nodiscard]] virtual Digest digest() const = 0;
 };
 
-/// Reads a Hugging Face tokenizer.json with a model of type BPE (GPT-2, Llama-2 and 3, Qwen2, CLIP),
-/// WordPiece (BERT) or Unigram (T5). Its `truncation` and `padding` are not applied.
+/// Reads a folder or a file: tokenizer.json with a model of type BPE (GPT-2, Llama-2 and 3, Qwen2, CLIP),
+/// WordPiece (BERT) or Unigram (T5); vocab.txt (BERT); vocab.json with merges.txt beside it (CLIP, GPT-2,
+/// Qwen2); a SentencePiece .model (unigram, BPE). Of a folder the first of these that is there; for all but
+/// the first, tokenizer_config.json beside it names special tokens, frame and letter case. `truncation` and
+/// `padding` of a file are not applied.
 /// Throws InvalidInput naming the part that is wrong, or that is not covered yet (other models, steps).
 [[nodiscard]] std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& path);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "chiliad/base/error.h"
 #include "chiliad/text/detail/utf8.h"
@@ -22,31 +23,36 @@ struct Best {
 }  // namespace
 
 Unigram::Unigram(const BpeParts& parts, const UnigramParts& scores, const std::string& place)
-    : tokens_(parts.vocabulary, place), scores_(scores.scores), byte_fallback_(parts.byte_fallback) {
+    : tokens_(parts.vocabulary, place),
+      scores_(scores.scores),
+      byte_fallback_(parts.byte_fallback),
+      single_precision_(scores.single_precision) {
   if (!scores.unknown || tokens_.content_of(*scores.unknown) == nullptr)
     throw InvalidInput(place, "model.unk_id: expected the id of a token, got none. Copy the file anew");
   unknown_ = *scores.unknown;
-  unknown_score_ = *std::min_element(scores_.begin(), scores_.end()) - kUnknownPenalty;
+  unknown_score_ =
+      scores.unknown_score.value_or(*std::min_element(scores_.begin(), scores_.end()) - kUnknownPenalty);
 }
 
 void Unigram::encode(std::string_view word, std::vector<int32_t>& ids) const {
+  // SentencePiece compares unrounded sums with rounded ones; long texts need the same.
+  const auto rounded = [&](double sum) { return single_precision_ ? static_cast<float>(sum) : sum; };
   std::vector<Best> best(word.size() + 1);
   for (size_t at = 0; at < word.size();) {
     const size_t character = next_character(word.substr(at)).length;
     bool is_known = false;
-    const auto offer = [&](size_t length, double score, int32_t id) {
+    const auto offer = [&](size_t length, double sum, int32_t id) {
       Best& end = best[at + length];
-      const double sum = best[at].score + score;
-      if (end.begin < 0 || sum > end.score) end = {sum, static_cast<int64_t>(at), id};
+      if (end.begin < 0 || sum > end.score) end = {rounded(sum), static_cast<int64_t>(at), id};
     };
     const size_t longest = std::min(tokens_.longest(), word.size() - at);
     for (size_t length = 1; length <= longest; ++length) {
       const auto id = tokens_.id_of(word.substr(at, length));
-      if (!id) continue;
-      offer(length, scores_[static_cast<size_t>(*id)], *id);
+      if (!id || std::isinf(scores_[static_cast<size_t>(*id)])) continue;
+      offer(length, best[at].score + scores_[static_cast<size_t>(*id)], *id);
       is_known = is_known || length == character;
     }
-    if (!is_known) offer(character, unknown_score_, unknown_);
+    if (!is_known) offer(character, rounded(best[at].score + unknown_score_), unknown_);
     at += character;
   }
   struct Part {

@@ -19,7 +19,16 @@ class Charsmap {
   /// As the `tokenizers` library: by grapheme clusters, then by characters. `text` is UTF-8.
   [[nodiscard]] std::string normalize(std::string_view text) const;
 
+  struct Replacement {
+    size_t length = 0;  ///< bytes that it replaces
+    std::string_view text;
+  };
+  /// As SentencePiece: the longest beginning of `text` that has one.
+  [[nodiscard]] std::optional<Replacement> longest_replacement(std::string_view text) const;
+
  private:
+  template <typename Visit>
+  void for_prefixes(std::string_view text, const Visit& visit) const;
   [[nodiscard]] std::optional<std::string_view> replacement_of(std::string_view chunk) const;
 
   std::vector<uint32_t> trie_;

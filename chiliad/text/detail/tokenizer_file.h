@@ -86,6 +86,7 @@ struct Frame {
 struct BpeParts {
   std::vector<std::pair<std::string, int32_t>> vocabulary;
   std::vector<std::pair<std::string, std::string>> merges;  ///< by rank
+  std::vector<uint32_t> ranks;                              ///< of the merges; empty: their positions
   std::optional<std::string> unknown;
   std::string continuing_prefix;
   std::string word_suffix;
@@ -95,8 +96,10 @@ struct BpeParts {
 };
 
 struct UnigramParts {
-  std::vector<double> scores;  ///< by id
+  std::vector<double> scores;  ///< by id; minus infinity: never cut out of a text
   std::optional<int32_t> unknown;
+  std::optional<double> unknown_score;  ///< of a character; else from the least score
+  bool single_precision = false;        ///< sums are rounded as SentencePiece does
 };
 
 enum class ModelKind { kBpe, kWordPiece, kUnigram };

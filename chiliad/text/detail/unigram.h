@@ -27,6 +27,7 @@ class Unigram final : public WordModel {
   double unknown_score_ = 0.0;
   int32_t unknown_ = 0;
   bool byte_fallback_ = false;
+  bool single_precision_ = false;
 };
 
 }  // namespace chiliad::text::detail
