@@ -73,14 +73,17 @@ at::Tensor learned_log_variance(const PosteriorTables& tables, const at::Tensor&
 }
 
 LearnedVarianceLosses learned_variance_losses(const NoiseSchedule& schedule, const PosteriorTables& tables,
-                                              const at::Tensor& model_output, const at::Tensor& x0,
-                                              const at::Tensor& noise, const at::Tensor& timesteps) {
-  const int64_t channels = x0.size(1);
+                                              const at::Tensor& model_output, const at::Tensor& data,
+                                              const at::Tensor& added_noise, const at::Tensor& timesteps) {
+  const int64_t channels = data.size(1);
   CHILIAD_CHECK_EQ(model_output.size(1), 2 * channels);
-  const at::Tensor predicted = model_output.narrow(1, 0, channels);
+  const at::Tensor output = model_output.to(at::kDouble);
+  const at::Tensor x0 = data.to(at::kDouble);
+  const at::Tensor noise = added_noise.to(at::kDouble);
+  const at::Tensor predicted = output.narrow(1, 0, channels);
   const at::Tensor x_t = add_noise(schedule, x0, noise, timesteps);
   const at::Tensor log_variance =
-      learned_log_variance(tables, model_output.narrow(1, channels, channels), timesteps);
+      learned_log_variance(tables, output.narrow(1, channels, channels), timesteps);
   const auto fixed =
       split_prediction(schedule, Prediction::kNoise, predicted.detach(), x_t, timesteps);  // x0 not clipped
   const at::Tensor factor_x0 = table_factor(tables.mean_x0, timesteps, x0);
@@ -94,6 +97,8 @@ LearnedVarianceLosses learned_variance_losses(const NoiseSchedule& schedule, con
   losses.kl = bits_per_value(gaussian_kl(true_mean, true_log_variance, mean, log_variance));
   losses.nll = bits_per_value(binned_nll(x0, mean, log_variance));
   losses.vb = at::where(timesteps.to(x0.device()) == 0, losses.nll, losses.kl);
+  for (auto* loss : {&losses.mse, &losses.kl, &losses.nll, &losses.vb})
+    *loss = loss->to(model_output.scalar_type());
   return losses;
 }
 

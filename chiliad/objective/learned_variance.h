@@ -32,7 +32,8 @@ struct LearnedVarianceLosses {
 /// Objective of DiT: an item's loss is mse + vb. The predicted mean is held fixed in vb, which so trains the
 /// variance alone.
 /// x0, noise: [B, C, ...], x0 in [-1, 1]; model_output: [B, 2 C, ...], noise then variance; timesteps: [B]
-/// int64 on the host. Computed in model_output's type.
+/// int64 on the host. Computed in fp64 (probabilities of bins cancel in the tails), given in model_output's
+/// type.
 [[nodiscard]] LearnedVarianceLosses learned_variance_losses(const NoiseSchedule& schedule,
                                                             const PosteriorTables& tables,
                                                             const at::Tensor& model_output,

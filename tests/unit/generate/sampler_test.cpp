@@ -23,7 +23,8 @@ TEST(DdimTest, EtaOneIsThePosterior) {
   const DdimSampler sampler(schedule, {.steps = 1000, .prediction = Prediction::kSample, .eta = 1.0});
   const at::Tensor x = at::full({1, 1}, 0.7, at::kDouble);
   const at::Tensor x0 = at::full({1, 1}, -0.3, at::kDouble);
-  SamplerState state{.noise_keys = {11}};
+  SamplerState state;
+  state.noise_keys = {11};
   for (const size_t t : {1U, 500U, 999U}) {
     const auto i = static_cast<int64_t>(999 - t);
     const double mean = tables.mean_x0[t] * -0.3 + tables.mean_xt[t] * 0.7;
