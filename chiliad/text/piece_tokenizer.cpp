@@ -220,6 +220,8 @@ class PieceTokenizer final : public Tokenizer {
     return ids;
   }
 
+  int64_t frame_begin() const override { return begin_ ? 1 : 0; }
+
   std::string decode(std::span<const int32_t> ids, bool skip_special) const override {
     std::string text;
     std::string bytes;

@@ -113,6 +113,8 @@ class FileTokenizer final : public Tokenizer {
     return ids;
   }
 
+  int64_t frame_begin() const override { return static_cast<int64_t>(file_.frame.before.size()); }
+
   std::string decode(std::span<const int32_t> ids, bool skip_special) const override {
     std::vector<std::string> tokens;
     for (const int32_t id : ids) {
@@ -199,6 +201,22 @@ std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& path) {
   if (file.extension() == ".txt") return open_old(detail::read_word_piece_files(file), file);
   if (file.extension() == ".model") return detail::open_piece_tokenizer(file);
   return open_json(file);
+}
+
+std::vector<int32_t> fit_tokens(const Tokenizer& tokenizer, std::string_view text, int64_t max_tokens) {
+  std::vector<int32_t> ids = tokenizer.encode_with_special(text);
+  const auto excess = static_cast<int64_t>(ids.size()) - max_tokens;
+  if (excess <= 0) return ids;
+  const auto of_text = static_cast<int64_t>(tokenizer.encode(text).size());
+  if (excess > of_text) {
+    throw InvalidInput("tokenizer",
+                       fmt::format("expected room for at least the {} special tokens around a text, got {}. "
+                                   "Raise the limit",
+                                   static_cast<int64_t>(ids.size()) - of_text, max_tokens));
+  }
+  const auto end_of_text = ids.begin() + tokenizer.frame_begin() + of_text;
+  ids.erase(end_of_text - excess, end_of_text);
+  return ids;
 }
 
 }  // namespace chiliad::text

@@ -24,6 +24,8 @@ class Tokenizer {
   [[nodiscard]] virtual std::vector<int32_t> encode(std::string_view text) const = 0;
   /// The same inside the frame.
   [[nodiscard]] virtual std::vector<int32_t> encode_with_special(std::string_view text) const = 0;
+  /// How many ids the frame puts before a text.
+  [[nodiscard]] virtual int64_t frame_begin() const { return 0; }
   /// Ids that are in no vocabulary are left out, special tokens where asked; always UTF-8.
   [[nodiscard]] virtual std::string decode(std::span<const int32_t> ids, bool skip_special) const = 0;
   /// One more than the largest id: rows that an embedding needs.
@@ -41,5 +43,10 @@ class Tokenizer {
 /// `padding` of a file are not applied.
 /// Throws InvalidInput naming the part that is wrong, or that is not covered yet (other models, steps).
 [[nodiscard]] std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& path);
+
+/// encode_with_special of as much of the text's begin as fits into `max_tokens`; the frame stays whole.
+/// Throws InvalidInput where the frame alone does not fit.
+[[nodiscard]] std::vector<int32_t> fit_tokens(const Tokenizer& tokenizer, std::string_view text,
+                                              int64_t max_tokens);
 
 }  // namespace chiliad::text

