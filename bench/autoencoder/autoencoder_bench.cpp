@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 #include <sys/resource.h>
 
-#include <ctime>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "chiliad/device/tensor.h"
 #include "chiliad/model/autoencoder.h"
 #include "chiliad/model/build_model.h"
+#include "chiliad/observe/cpu_time.h"
 #include "chiliad/ops/keyed_noise.h"
 #include "chiliad/spec/families/families.h"
 
@@ -46,23 +46,19 @@ double peak_mib() {
   return static_cast<double>(usage.ru_maxrss) / 1024.0;
 }
 
-double cpu_seconds() {
-  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
-}
-
 void time_decode(int64_t side, int64_t tile, const std::string& precision) {
   const spec::AutoencoderOptions options;
   const auto model = random_model(options, precision);
   const at::Tensor latents = random_latents(options, side / options.factor());
   const double before = peak_mib();
   const device::MemoryMeter meter;
-  const double start = cpu_seconds();
+  const double start = observe::process_cpu_seconds();
   const at::Tensor pixels = model.decode(latents, {.tile = tile, .overlap = tile / 4});
   fmt::print(
       "decode {} tile {} {}: {:.2f} CPU-s, tensors at most {:.0f} MiB, process {:.0f} MiB before, {:.0f} MiB "
       "peak\n",
-      side, tile, precision, cpu_seconds() - start, static_cast<double>(meter.peak_bytes()) / 1048576.0,
-      before, peak_mib());
+      side, tile, precision, observe::process_cpu_seconds() - start,
+      static_cast<double>(meter.peak_bytes()) / 1048576.0, before, peak_mib());
 }
 
 /// For several draws of the weights, for each draw changes what the norms and the attention see.

@@ -3,7 +3,6 @@
 // them. Prints seconds and CPU seconds of rank 0 for one step, medians.
 #include <ATen/ATen.h>
 #include <fmt/core.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 
 #include "chiliad/comm/meeting.h"
 #include "chiliad/device/tensor.h"
+#include "chiliad/observe/cpu_time.h"
 #include "chiliad/parallel/layer_layout.h"
 #include "chiliad/spec/layer_table.h"
 #include "chiliad/spec/run_file.h"
@@ -31,16 +31,6 @@ constexpr int kPort = 29541;
 double wall_seconds() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration<double>(now).count();
-}
-
-/// Of all threads of this process.
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 double median(std::vector<double> values) {
@@ -99,11 +89,11 @@ int run(int rank, const spec::RunFile& file, int steps) {
   for (int step = 0; step < steps + kWarmUp; ++step) {
     static_cast<void>(comm::sum_over_ranks(mesh.world(), std::vector<double>{1.0}));
     const double wall = wall_seconds();
-    const double cpu = cpu_seconds();
+    const double cpu = observe::process_cpu_seconds();
     exchange(mesh, layers);
     if (step < kWarmUp) continue;
     walls.push_back(wall_seconds() - wall);
-    cpus.push_back(cpu_seconds() - cpu);
+    cpus.push_back(observe::process_cpu_seconds() - cpu);
   }
   if (rank == 0) fmt::print("{{\"wall\":{:.4f},\"cpu\":{:.4f}}}\n", median(walls), median(cpus));
   mesh.close();

@@ -2,7 +2,6 @@
 // prints one JSON object: the step, what it waited for the wire, what it sent, and what the program would
 // take at best on such a wire.
 #include <fmt/core.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -17,6 +16,7 @@
 #include "chiliad/comm/meeting.h"
 #include "chiliad/device/tensor.h"
 #include "chiliad/index/index.h"
+#include "chiliad/observe/cpu_time.h"
 #include "chiliad/schedule/simulate.h"
 #include "chiliad/spec/run_file.h"
 #include "chiliad/train/mesh_bytes.h"
@@ -100,16 +100,6 @@ double sum_of(std::span<const float> seconds) {
   return std::accumulate(seconds.begin(), seconds.end(), 0.0);
 }
 
-/// Of all threads of this process, user and system.
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
@@ -168,7 +158,7 @@ int run(const Arguments& arguments) {
     int64_t before = 0;
     for (const auto& group : mesh.traffic()) before += group.traffic.bytes_sent;
     StepTimes times(num_layers);
-    const double cpu_before = cpu_seconds();
+    const double cpu_before = observe::process_cpu_seconds();
     int slots = 0;
     static_cast<void>(trainer.run_step(false, [&](int64_t, int32_t, const schedule::Instruction& i) {
       slots = std::max(slots, i.slot + 1);
@@ -176,7 +166,7 @@ int run(const Arguments& arguments) {
     }));
     times.end(clock.now());
     const auto account = trainer.account().close_step();
-    const double cpu = cpu_seconds() - cpu_before;
+    const double cpu = observe::process_cpu_seconds() - cpu_before;
     CHILIAD_CHECK_EQ(slots, 1);
     sent = -before;
     for (const auto& group : mesh.traffic()) sent += group.traffic.bytes_sent;

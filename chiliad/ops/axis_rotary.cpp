@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "chiliad/ops/wide_type.h"
+
 namespace chiliad::ops {
 namespace {
 
@@ -12,7 +14,7 @@ using torch::autograd::variable_list;
 
 /// Turns by the angles of the tables, or back.   cos, sin: [T, 1, head size / 2]
 at::Tensor turn(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, bool back) {
-  const at::ScalarType wide = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const at::ScalarType wide = wide_type(x);
   const at::Tensor c = cos.to(wide);
   const at::Tensor s = back ? -sin.to(wide) : sin.to(wide);
   const at::Tensor pairs = x.to(wide).reshape({x.size(0), x.size(1), -1, cos.size(2), 2});

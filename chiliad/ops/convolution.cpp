@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "chiliad/ops/group_norm.h"
+#include "chiliad/ops/wide_type.h"
 
 namespace chiliad::ops {
 namespace {
@@ -42,7 +43,7 @@ at::Tensor convolve_strips(const at::Tensor& x, int64_t height, int64_t width, c
 /// Scale and shift of each channel of each item, [B, C, 1, 1] in fp32 at least, so that the normed value is
 /// x * scale + shift. One group at a time: a copy of all of x would be as large as what strips save.
 std::pair<at::Tensor, at::Tensor> norm_as_affine(const at::Tensor& x, const GroupNormParams& norm) {
-  const at::ScalarType wide = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const at::ScalarType wide = wide_type(x);
   const int64_t items = x.size(0);
   const int64_t each = x.size(1) / norm.groups;
   at::Tensor mean = at::empty({items, norm.groups}, x.options().dtype(wide));

@@ -32,10 +32,7 @@ LayerDecl block(const DiffusionOptions& options, int64_t index) {
 LayerDecl head(const DiffusionOptions& options) {
   LayerDecl layer = diffusion_layer(LayerKind::kDitHead, "proj_out", "head", options);
   add_modulation(layer, "proj_out_1", 2);
-  add_linear(layer, "proj_out_2", layer.width, options.out_channels * options.patch * options.patch,
-             Rows::kImage, Init::kZero);
-  layer.reads = {"image", "condition"};
-  layer.writes = {"prediction"};
+  add_prediction(layer, "proj_out_2", options);
   return layer;
 }
 

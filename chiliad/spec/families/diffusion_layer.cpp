@@ -89,6 +89,13 @@ void add_modulation(LayerDecl& layer, const std::string& name, int64_t parts) {
   add_linear(layer, name, layer.width, parts * layer.width, Rows::kItem, Init::kZero);
 }
 
+void add_prediction(LayerDecl& layer, const std::string& name, const DiffusionOptions& options) {
+  const int64_t values = options.out_channels * options.patch * options.patch;
+  add_linear(layer, name, layer.width, values, Rows::kImage, Init::kZero);
+  layer.reads = {"image", "condition"};
+  layer.writes = {"prediction"};
+}
+
 Work diffusion_work(const LayerDecl& layer, const BatchShape& shape) {
   const auto items = static_cast<double>(shape.items);
   const auto image = static_cast<double>(shape.image_tokens);

@@ -34,6 +34,8 @@ void add_joint_attention(LayerDecl& layer, const std::string& name, bool norms, 
 void add_head_norm(LayerDecl& layer, const std::string& name);
 /// A linear layer of the condition that starts at zero.
 void add_modulation(LayerDecl& layer, const std::string& name, int64_t parts);
+/// The last linear layer, which starts at zero, and what a head reads and writes.
+void add_prediction(LayerDecl& layer, const std::string& name, const DiffusionOptions& options);
 
 [[nodiscard]] LayerTable dit_table(const DiffusionOptions& options);
 [[nodiscard]] LayerTable pixart_table(const DiffusionOptions& options);

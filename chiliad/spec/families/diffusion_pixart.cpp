@@ -39,10 +39,7 @@ LayerDecl block(const DiffusionOptions& options, int64_t index) {
 LayerDecl head(const DiffusionOptions& options) {
   LayerDecl layer = diffusion_layer(LayerKind::kPixartHead, "proj_out", "head", options);
   layer.params.push_back({"scale_shift_table", Shape{2, layer.width}, Init::kNormal002, false});
-  add_linear(layer, "proj_out", layer.width, options.out_channels * options.patch * options.patch,
-             Rows::kImage, Init::kZero);
-  layer.reads = {"image", "condition"};
-  layer.writes = {"prediction"};
+  add_prediction(layer, "proj_out", options);
   return layer;
 }
 

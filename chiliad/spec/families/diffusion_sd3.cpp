@@ -56,10 +56,7 @@ LayerDecl block(const DiffusionOptions& options, int64_t index) {
 LayerDecl head(const DiffusionOptions& options) {
   LayerDecl layer = diffusion_layer(LayerKind::kSd3Head, "proj_out", "head", options);
   add_modulation(layer, "norm_out.linear", 2);
-  add_linear(layer, "proj_out", layer.width, options.out_channels * options.patch * options.patch,
-             Rows::kImage, Init::kZero);
-  layer.reads = {"image", "condition"};
-  layer.writes = {"prediction"};
+  add_prediction(layer, "proj_out", options);
   return layer;
 }
 

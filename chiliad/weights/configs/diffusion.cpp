@@ -4,119 +4,18 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
-#include <optional>
-#include <set>
-#include <vector>
 
 #include "chiliad/base/error.h"
+#include "chiliad/weights/detail/config_reader.h"
 
 namespace chiliad::weights {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// Largest config.json that is read.
-constexpr size_t kMaxConfigBytes = 1 << 20;
+using detail::ConfigReader;
 
 /// Flux packs squares of this side into one token before the network.
 constexpr int64_t kFluxPatch = 2;
-
-/// Reads keys and remembers which; what stays is unknown.
-class ConfigReader {
- public:
-  ConfigReader(const Json& json, std::string place) : json_(json), place_(std::move(place)) {}
-
-  [[noreturn]] void refuse(const std::string& key, const std::string& expected, const std::string& got,
-                           const std::string& advice) const {
-    throw InvalidInput(place_, fmt::format("{}: expected {}, got {}. {}", key, expected, got, advice));
-  }
-
-  /// Null where the key is not there or its value is null.
-  const Json* find(const char* key) {
-    seen_.insert(key);
-    const auto found = json_.find(key);
-    return found == json_.end() || found->is_null() ? nullptr : &*found;
-  }
-
-  std::optional<int64_t> count(const char* key) {
-    const Json* value = find(key);
-    if (value == nullptr) return std::nullopt;
-    if (!value->is_number_integer() || value->get<int64_t>() < 1)
-      refuse(key, "an integer of at least 1", value->dump(), "Correct the file");
-    return value->get<int64_t>();
-  }
-
-  int64_t needed_count(const char* key) {
-    const auto value = count(key);
-    if (!value) refuse(key, "an integer of at least 1", "none", "This model needs it");
-    return *value;
-  }
-
-  std::optional<double> number(const char* key) {
-    const Json* value = find(key);
-    if (value == nullptr) return std::nullopt;
-    if (!value->is_number() || value->get<double>() <= 0.0)
-      refuse(key, "a number above 0", value->dump(), "Correct the file");
-    return value->get<double>();
-  }
-
-  std::optional<bool> flag(const char* key) {
-    const Json* value = find(key);
-    if (value == nullptr) return std::nullopt;
-    if (!value->is_boolean()) refuse(key, "true or false", value->dump(), "Correct the file");
-    return value->get<bool>();
-  }
-
-  std::string text(const char* key, const std::string& otherwise) {
-    const Json* value = find(key);
-    if (value == nullptr) return otherwise;
-    if (!value->is_string()) refuse(key, "a string", value->dump(), "Correct the file");
-    return value->get<std::string>();
-  }
-
-  std::vector<int64_t> integers(const char* key, std::vector<int64_t> otherwise) {
-    const Json* value = find(key);
-    if (value == nullptr) return otherwise;
-    std::vector<int64_t> found;
-    bool good = value->is_array();
-    for (size_t i = 0; good && i < value->size(); ++i) {
-      good = value->at(i).is_number_integer() && value->at(i).get<int64_t>() >= 0;
-      if (good) found.push_back(value->at(i).get<int64_t>());
-    }
-    if (!good) refuse(key, "a list of integers of at least 0", value->dump(), "Correct the file");
-    return found;
-  }
-
-  /// The value, where there is one, must be `only`.
-  void only(const char* key, const Json& only) {
-    const Json* value = find(key);
-    if (value != nullptr && *value != only) refuse(key, only.dump(), value->dump(), "Others are not built");
-  }
-
-  void only_null(const char* key) {
-    const Json* value = find(key);
-    if (value != nullptr) refuse(key, "null", value->dump(), "Others are not built");
-  }
-
-  /// Does not change what the network computes here.
-  void ignore(const char* key) { seen_.insert(key); }
-
-  void finish() {
-    for (const char* key : {"_class_name", "_diffusers_version", "_name_or_path", "_commit_hash"})
-      ignore(key);
-    for (const auto& [key, value] : json_.items()) {
-      if (!seen_.contains(key))
-        refuse(key, "a key of this model", value.dump(), "Remove it, or use a newer version");
-    }
-  }
-
- private:
-  const Json& json_;
-  std::string place_;
-  std::set<std::string, std::less<>> seen_;
-};
 
 void read_heads(ConfigReader& config, spec::DiffusionOptions& options) {
   options.heads = config.needed_count("num_attention_heads");
@@ -158,7 +57,7 @@ spec::DiffusionOptions read_dit(ConfigReader& config) {
   options.out_channels = config.count("out_channels").value_or(options.in_channels);
   options.sample_size = config.count("sample_size").value_or(32);
   options.classes = config.count("num_embeds_ada_norm").value_or(1000);
-  options.mlp_norm_eps = config.number("norm_eps").value_or(1e-5);
+  options.mlp_norm_eps = config.positive_number("norm_eps").value_or(1e-5);
   return options;
 }
 
@@ -173,7 +72,7 @@ spec::DiffusionOptions read_pixart(ConfigReader& config) {
   options.out_channels = config.count("out_channels").value_or(options.in_channels);
   options.sample_size = config.count("sample_size").value_or(128);
   options.interpolation_scale =
-      config.number("interpolation_scale")
+      config.positive_number("interpolation_scale")
           .value_or(static_cast<double>(std::max<int64_t>(options.sample_size / 64, 1)));
   options.size_conditions = config.flag("use_additional_conditions").value_or(options.sample_size == 128);
   options.text_channels = config.needed_count("caption_channels");
@@ -191,7 +90,7 @@ spec::DiffusionOptions read_sd3(ConfigReader& config) {
   options.text_channels = config.count("joint_attention_dim").value_or(4096);
   options.pooled_channels = config.count("pooled_projection_dim").value_or(2048);
   options.max_positions = config.count("pos_embed_max_size").value_or(96);
-  options.dual_attention_layers = config.integers("dual_attention_layers", {});
+  options.dual_attention_layers = config.integers("dual_attention_layers", 0, {});
   need_equal(config, "caption_projection_dim", options.width());
   config.only("qk_norm", "rms_norm");
   options.qk_norm = config.find("qk_norm") != nullptr;
@@ -219,7 +118,7 @@ spec::DiffusionOptions read_flux(ConfigReader& config) {
   options.text_channels = config.count("joint_attention_dim").value_or(4096);
   options.pooled_channels = config.count("pooled_projection_dim").value_or(768);
   options.guidance = config.flag("guidance_embeds").value_or(false);
-  options.rope_axes = config.integers("axes_dims_rope", {16, 56, 56});
+  options.rope_axes = config.integers("axes_dims_rope", 0, {16, 56, 56});
   return options;
 }
 
@@ -307,26 +206,16 @@ void write_flux(Json& json, const spec::DiffusionOptions& options) {
 }  // namespace
 
 spec::DiffusionOptions parse_diffusion_config(std::string_view text, const std::string& place) {
-  const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object())
-    throw InvalidInput(place,
-                       "config: expected a JSON object, got something else. Use the model's config.json");
+  const Json json = detail::parse_config(text, place);
   ConfigReader config(json, place);
   spec::DiffusionOptions options = read_by_class(config);
-  config.finish();
+  config.ignore("_commit_hash");
+  config.finish("this model");
   return options;
 }
 
 spec::DiffusionOptions read_diffusion_config(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::error_code error;
-  const auto bytes = std::filesystem::file_size(path, error);
-  if (!file || error || bytes > kMaxConfigBytes)
-    throw InvalidInput(path.string(),
-                       "config: expected a readable file of at most 1 MiB, got none. "
-                       "Give the config.json of a diffusion transformer");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  return parse_diffusion_config(text, path.string());
+  return parse_diffusion_config(detail::read_config_text(path, "a diffusion transformer"), path.string());
 }
 
 std::string write_diffusion_config(const spec::DiffusionOptions& options) {
