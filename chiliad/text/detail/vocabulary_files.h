@@ -1,10 +1,7 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
-
-#include "chiliad/text/detail/tokenizer_file.h"
 
 namespace chiliad::text::detail {
 
