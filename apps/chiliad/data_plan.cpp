@@ -17,12 +17,14 @@ struct Arguments {
 
 int run(const Arguments& arguments) {
   const auto file = read_run(arguments.run);
-  const auto encoder = open_encoder(file);
-  const auto index = open_index(file, encoder.get(), arguments.run.quiet);
-  const auto plan = open_plan(file, index, encoder.get());
+  const auto index = index::Index::open(file.data.index);
+  const auto inputs = loader::open_inputs(file, index);
+  make_token_columns(file, index, inputs, arguments.run.quiet);
+  const auto plan = loader::open_plan(file, index, inputs);
   const int num_ranks = arguments.num_ranks > 0 ? arguments.num_ranks : static_cast<int>(file.parallel.dp());
-  const auto report = stepplan::make_report(plan, stepplan::Journal(), arguments.epoch,
-                                            pack_options(file, encoder.get(), num_ranks));
+  const auto report =
+      stepplan::make_report(plan, stepplan::Journal(), arguments.epoch,
+                            loader::pack_options(file, spec::rates_of(file.parallel), num_ranks));
   fmt::print("{}\n", arguments.run.json ? report.to_json() : report.to_table());
   return 0;
 }

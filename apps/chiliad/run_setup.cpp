@@ -4,15 +4,11 @@
 
 #include <unistd.h>
 #include <iostream>
-#include <memory>
-#include <utility>
 
 #include "chiliad/base/clock.h"
 #include "chiliad/base/error.h"
 #include "chiliad/dataset/build_index.h"
 #include "chiliad/observe/terminal_progress.h"
-#include "chiliad/stepplan/work_model.h"
-#include "chiliad/text/byte_tokenizer.h"
 #include "chiliad/weights/start_weights.h"
 #include "chiliad/weights/weight_source.h"
 
@@ -35,19 +31,6 @@ spec::RunFile read_run(const RunArguments& arguments) {
   return file;
 }
 
-std::shared_ptr<const text::DocumentEncoder> open_encoder(const spec::RunFile& file) {
-  if (file.data.mode != "pack") return nullptr;
-  auto encoder = text::DocumentEncoder::open(file.data.tokenizer, file.data.end_token);
-  const int64_t needed = encoder->tokenizer().vocabulary_size();
-  if (file.model.vocabulary < needed) {
-    throw InvalidInput(
-        "model.vocabulary",
-        fmt::format("expected at least the {} ids of the tokenizer, got {}. Set it to {} or more", needed,
-                    file.model.vocabulary, needed));
-  }
-  return encoder;
-}
-
 std::string check_weights(const spec::RunFile& file) {
   if (file.model.weights.empty()) return "";
   if (!std::filesystem::exists(file.model.weights)) {
@@ -65,8 +48,8 @@ std::string check_weights(const spec::RunFile& file) {
           : "no config.json was compared, so options that fit every tensor are as the run file has them");
 }
 
-index::Index open_index(const spec::RunFile& file, const text::DocumentEncoder* encoder, bool quiet) {
-  auto index = index::Index::open(file.data.index);
+void make_token_columns(const spec::RunFile& file, const index::Index& index, const loader::RunInputs& inputs,
+                        bool quiet) {
   const SystemClock clock;
   observe::TerminalProgress progress(std::cerr, observe::progress_style(quiet, STDERR_FILENO), clock,
                                      {.label = "counting tokens", .bytes = true});
@@ -75,34 +58,12 @@ index::Index open_index(const spec::RunFile& file, const text::DocumentEncoder* 
     shown = true;
     progress.update(done, total, "");
   };
-  if (encoder != nullptr) {
-    dataset::build_document_columns(index, *encoder, show);
-  } else {
+  if (inputs.documents != nullptr) {
+    dataset::build_document_columns(index, *inputs.documents, show);
+  } else if (file.model.family == "pixel_dit") {
     dataset::build_token_columns(index, file.model.text_max_tokens, show);
   }
   if (shown) progress.finish();
-  return index;
-}
-
-stepplan::Plan open_plan(const spec::RunFile& file, const index::Index& index,
-                         const text::DocumentEncoder* encoder) {
-  const Digest tokenizer =
-      encoder != nullptr ? encoder->digest() : text::ByteTokenizer(file.model.text_max_tokens).digest();
-  return {index, file.data, file.run.seed, stepplan::column_counts(index, tokenizer), tokenizer};
-}
-
-stepplan::PackOptions pack_options(const spec::RunFile& file, const text::DocumentEncoder* encoder,
-                                   int num_ranks) {
-  stepplan::PackOptions options;
-  options.num_ranks = num_ranks;
-  options.max_items = file.data.micro_batch_items;
-  if (encoder == nullptr) {
-    options.work = stepplan::make_work_model(file.model, spec::rates_of(file.parallel));
-    return options;
-  }
-  options.max_tokens = file.data.micro_batch_tokens;
-  options.row_work = stepplan::make_row_work(file.model, spec::rates_of(file.parallel));
-  return options;
 }
 
 }  // namespace chiliad::cli

@@ -49,7 +49,7 @@ std::string newest_checkpoint(const fs::path& run_dir) {
 
 /// Model FLOPs of one step, forward and backward.
 double step_flops(const stepplan::Step& step, const stepplan::Plan& plan, const spec::LayerTable& table,
-                  int64_t patch) {
+                  int64_t side) {
   double flops = 0.0;
   for (const auto& item : step.items) {
     if (plan.packs_documents()) {
@@ -57,23 +57,24 @@ double step_flops(const stepplan::Step& step, const stepplan::Plan& plan, const 
       continue;
     }
     const auto bucket = plan.buckets()[static_cast<size_t>(item.bucket)];
-    flops += table.step_work({1, (bucket.width / patch) * (bucket.height / patch), item.num_tokens}).flops();
+    flops += table.step_work({1, (bucket.width / side) * (bucket.height / side), item.num_tokens}).flops();
   }
   return flops;
 }
 
 int check_run(const Arguments& arguments, const spec::RunFile& file, const index::Index& index,
-              const text::DocumentEncoder* encoder, const std::string& weights) {
-  const auto plan = open_plan(file, index, encoder);
+              const loader::RunInputs& inputs, const std::string& weights) {
+  const auto plan = loader::open_plan(file, index, inputs);
   const auto& coverage = plan.coverage();
   const auto first = plan.select(0, stepplan::Journal());
-  const auto packed = stepplan::pack(first, plan.buckets(),
-                                     pack_options(file, encoder, static_cast<int>(file.parallel.dp())));
+  const auto packed = stepplan::pack(
+      first, plan.buckets(),
+      loader::pack_options(file, spec::rates_of(file.parallel), static_cast<int>(file.parallel.dp())));
   const auto table = spec::make_layer_table(file.model);
   const auto memory = planner::state_memory(table, file);
   const auto recompute =
       planner::choose_recompute(table, file, stepplan::largest_batches(file.model, file.data));
-  const double flops = step_flops(first, plan, table, file.model.patch);
+  const double flops = step_flops(first, plan, table, spec::token_pixels(file.model));
   const std::string resume = newest_checkpoint(file.run.dir);
   if (!resume.empty() && !arguments.from_scratch) {
     supervise::check_resumable(checkpoint::Checkpoint::open(resume), file, file.run.dir,
@@ -125,7 +126,7 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
           "{} of {} samples; left out: {} damaged, {} without caption, {} by aspect, {} over the limit",
           coverage.in_order, coverage.in_index, coverage.bad_image, coverage.no_caption, coverage.aspect,
           coverage.over_limit));
-  if (encoder == nullptr) {
+  if (inputs.documents == nullptr) {
     row("shapes", fmt::format("{} buckets of about {}x{}", plan.buckets().size(), file.data.resolution,
                               file.data.resolution));
   } else {
@@ -146,7 +147,8 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
           "{}; beside it snapshots {}",
           format_bytes(recompute.peak()), format_bytes(memory.weights), format_bytes(memory.gradients),
           format_bytes(memory.moments), format_bytes(memory.average), format_bytes(memory.buffers),
-          format_bytes(recompute.activations.peak), format_bytes(memory.snapshots)));
+          recompute.known ? format_bytes(recompute.activations.peak) : "not predicted for this family",
+          format_bytes(memory.snapshots)));
   row("recompute", fmt::format("{}: layers {}, {:.1f} % more products", file.parallel.recompute,
                                recompute.to_string(), 100.0 * recompute.extra_flops));
   fmt::print("The run file is good.\n");
@@ -159,9 +161,10 @@ int run(const Arguments& arguments) {
   // A run that resumes has its own weights.
   const bool starts = arguments.from_scratch || newest_checkpoint(file.run.dir).empty();
   const std::string weights = starts ? check_weights(file) : "";
-  const auto encoder = open_encoder(file);
-  const auto index = open_index(file, encoder.get(), arguments.run.quiet);
-  if (arguments.check) return check_run(arguments, file, index, encoder.get(), weights);
+  const auto index = index::Index::open(file.data.index);
+  const auto inputs = loader::open_inputs(file, index);
+  make_token_columns(file, index, inputs, arguments.run.quiet);
+  if (arguments.check) return check_run(arguments, file, index, inputs, weights);
   supervise::JobOptions options;
   options.worker = supervise::worker_program();
   options.file = file;

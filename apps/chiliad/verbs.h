@@ -15,6 +15,7 @@ void add_data_index(CLI::App& parent, Action& action);
 void add_data_stats(CLI::App& parent, Action& action);
 void add_data_verify(CLI::App& parent, Action& action);
 void add_data_plan(CLI::App& parent, Action& action);
+void add_encode(CLI::App& parent, Action& action);
 void add_train(CLI::App& parent, Action& action);
 void add_verify_layout(CLI::App& parent, Action& action);
 void add_ckpt_ls(CLI::App& parent, Action& action);

@@ -18,7 +18,8 @@ int run(const Arguments& arguments) {
   {
     const auto file = read_run(arguments.run);
     static_cast<void>(check_weights(file));
-    static_cast<void>(open_index(file, open_encoder(file).get(), arguments.run.quiet));
+    const auto index = index::Index::open(file.data.index);
+    make_token_columns(file, index, loader::open_inputs(file, index), arguments.run.quiet);
   }
   std::vector<std::string> argv{"verify-layout", arguments.run.run_file, "--steps",
                                 std::to_string(arguments.steps)};

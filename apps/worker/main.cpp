@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
   chiliad::worker::add_generate(app, code);
   chiliad::worker::add_eval(app, code);
   chiliad::worker::add_probe(app, code);
+  chiliad::worker::add_encode(app, code);
   chiliad::worker::add_verify_layout(app, code);
   try {
     app.parse(argc, argv);

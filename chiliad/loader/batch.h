@@ -20,6 +20,7 @@ inline constexpr int32_t kNoTarget = -100;
 
 /// One micro-batch, ready for the device.
 /// Mode bucket: B pictures of one shape with their captions.
+/// Of models on latents: latents in place of pixels, encoded captions in place of tokens, or class numbers.
 /// Mode pack: D documents one after another in a row of T positions, no padding; attention, positions and
 /// targets do not cross documents. `bucket` and `pixels` are empty.
 struct Batch {
@@ -27,8 +28,12 @@ struct Batch {
   /// [B] or [D]. A bad item keeps its place: zero pixels and tokens, no targets, weight 0. The weights are
   /// those of the documents' losses.
   std::vector<stepplan::Item> items;
-  HostArray pixels;                   ///< bucket: uint8 [B, H, W, 3]
-  HostArray tokens;                   ///< bucket: int32 [B, longest caption], padded with 0; pack: int32 [T]
+  HostArray pixels;   ///< bucket: uint8 [B, H, W, 3]
+  HostArray latents;  ///< fp32 or bf16 [B, C, h, w]; [B, 2, C, h, w], mean and logvar, where they are drawn
+  HostArray text;     ///< fp32 or bf16 [B, longest caption, D], padded with 0
+  HostArray pooled;   ///< the same [B, P], where the text encoder gives it
+  HostArray
+      tokens;  ///< bucket: int32 [B, longest caption], padded with 0, or [B, 1], classes; pack: int32 [T]
   std::vector<int32_t> token_counts;  ///< [B] or [D]
   HostArray targets;                  ///< pack: int32 [T], the token that follows, or kNoTarget
   std::vector<int32_t> cu_seqlens;    ///< pack: [D + 1]: where documents begin, and T; {0} in an empty slot

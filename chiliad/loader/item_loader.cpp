@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 
 #include "chiliad/base/error.h"
@@ -20,10 +21,12 @@ void clear_item(const ItemPlace& place) {
     *place.token_count = static_cast<int32_t>(place.tokens.size());
     return;
   }
-  std::memset(place.pixels.data(), 0, place.pixels.size());
+  for (const auto bytes : {place.pixels, place.latents, place.text, place.pooled})
+    std::fill(bytes.begin(), bytes.end(), std::byte{0});
+  *place.token_count = 1;
+  if (place.tokens.empty()) return;
   std::fill(place.tokens.begin(), place.tokens.end(), text::ByteTokenizer::kPad);
   place.tokens[0] = text::ByteTokenizer::kNull;
-  *place.token_count = 1;
 }
 
 ItemLoader::ItemLoader(const index::Index& index, const ItemLoaderOptions& options)
@@ -40,8 +43,9 @@ std::string ItemLoader::load(const stepplan::Item& item, stepplan::Bucket bucket
   if (options_.documents != nullptr) {
     refusal = load_document(item, place);
   } else {
-    refusal = load_picture(item, bucket, place.pixels);
-    if (refusal.empty()) refusal = load_caption(item, place);
+    refusal = options_.columns.latents != nullptr ? load_latents(item, place)
+                                                  : load_picture(item, bucket, place.pixels);
+    if (refusal.empty()) refusal = load_words(item, place);
   }
   if (!refusal.empty()) {
     clear_item(place);
@@ -50,8 +54,49 @@ std::string ItemLoader::load(const stepplan::Item& item, stepplan::Bucket bucket
   return refusal;
 }
 
+std::string ItemLoader::load_words(const stepplan::Item& item, const ItemPlace& place) {
+  if (item.caption < 0) return "";
+  if (options_.columns.text != nullptr) return load_text(item, place);
+  return options_.classes > 0 ? load_class(item, place) : load_caption(item, place);
+}
+
+std::string ItemLoader::load_latents(const stepplan::Item& item, const ItemPlace& place) {
+  const auto [shard, sample] = index_.locate(item.sample);
+  features_read_ += static_cast<int64_t>(place.latents.size());
+  return options_.columns.latents->read(shard, {sample, item.flip}, place.latents);
+}
+
+std::string ItemLoader::load_text(const stepplan::Item& item, const ItemPlace& place) {
+  const auto& column = *options_.columns.text;
+  const uint32_t shard = index_.locate(item.sample).shard;
+  const auto caption = static_cast<uint32_t>(item.caption);
+  const auto* entry = column.find(shard, {caption, false});
+  const size_t bytes = entry == nullptr ? 0 : static_cast<size_t>(entry->num_bytes);
+  CHILIAD_CHECK_LE(bytes, place.text.size());
+  std::string refusal = column.read(shard, {caption, false}, place.text.first(bytes));
+  features_read_ += static_cast<int64_t>(bytes + place.pooled.size());
+  if (refusal.empty() && !place.pooled.empty()) refusal = column.read(shard, {caption, true}, place.pooled);
+  *place.token_count = static_cast<int32_t>(item.num_tokens);
+  return refusal;
+}
+
+std::string ItemLoader::load_class(const stepplan::Item& item, const ItemPlace& place) {
+  const CaptionText caption = read_caption(item.sample, static_cast<uint32_t>(item.caption));
+  if (!caption.refusal.empty()) return caption.refusal;
+  int64_t number = -1;
+  const char* end = caption.text.data() + caption.text.size();
+  const auto parsed = std::from_chars(caption.text.data(), end, number);
+  if (parsed.ec != std::errc() || parsed.ptr != end || number < 0 || number >= options_.classes) {
+    return fmt::format("expected a caption that is the number of a class below {}, got '{}'",
+                       options_.classes, caption.text.substr(0, 40));
+  }
+  place.tokens[0] = static_cast<int32_t>(number);
+  return "";
+}
+
 int64_t ItemLoader::payload_bytes(const stepplan::Item& item) const {
   if (item.weight == 0.0F) return 0;
+  if (options_.columns.latents != nullptr) return feature_bytes(item);
   const index::Part* image = options_.documents == nullptr ? index_.image_part(item.sample) : nullptr;
   int64_t bytes = image != nullptr ? static_cast<int64_t>(image->length) : 0;
   if (item.caption >= 0) {
@@ -84,15 +129,33 @@ std::string ItemLoader::load_picture(const stepplan::Item& item, stepplan::Bucke
   return "";
 }
 
-ItemLoader::CaptionText ItemLoader::read_caption(const stepplan::Item& item) {
-  const index::Shard& shard = index_.shard_of(item.sample);
-  const index::Caption& caption = shard.captions.at(static_cast<size_t>(item.caption));
+int64_t ItemLoader::feature_bytes(const stepplan::Item& item) const {
+  const auto [shard, sample] = index_.locate(item.sample);
+  int64_t bytes = 0;
+  const auto add = [&](const std::shared_ptr<const features::Column>& column, features::FeatureId id) {
+    const auto* entry = column == nullptr ? nullptr : column->find(shard, id);
+    if (entry != nullptr) bytes += entry->num_bytes;
+  };
+  add(options_.columns.latents, {sample, item.flip});
+  if (item.caption < 0) return bytes;
+  add(options_.columns.text, {static_cast<uint32_t>(item.caption), false});
+  add(options_.columns.text, {static_cast<uint32_t>(item.caption), true});
+  if (options_.classes > 0) {
+    const index::Shard& columns = index_.shard_of(item.sample);
+    bytes += static_cast<int64_t>(
+        columns.parts.at(columns.captions.at(static_cast<size_t>(item.caption)).part).length);
+  }
+  return bytes;
+}
+
+ItemLoader::CaptionText ItemLoader::read_caption(int64_t sample, uint32_t number) {
+  const index::Shard& shard = index_.shard_of(sample);
+  const index::Caption& caption = shard.captions.at(number);
   const index::Part& part = shard.parts.at(caption.part);
   const PartBytes read = reader_.read(shard, part);
   if (!read.refusal.empty()) return {"", read.refusal};
   if (size_t{caption.offset} + caption.length > read.bytes.size()) {
-    throw CorruptData(index_.key(item.sample),
-                      "index: a caption reaches beyond its part. Index the data again");
+    throw CorruptData(index_.key(sample), "index: a caption reaches beyond its part. Index the data again");
   }
   const std::string_view text(reinterpret_cast<const char*>(read.bytes.data()) + caption.offset,
                               caption.length);
@@ -111,8 +174,7 @@ void ItemLoader::check_count(const stepplan::Item& item, size_t found) const {
 }
 
 std::string ItemLoader::load_caption(const stepplan::Item& item, const ItemPlace& place) {
-  if (item.caption < 0) return "";
-  const CaptionText caption = read_caption(item);
+  const CaptionText caption = read_caption(item.sample, static_cast<uint32_t>(item.caption));
   if (!caption.refusal.empty()) return caption.refusal;
   const std::vector<int32_t> ids = tokenizer_.encode(caption.text);
   check_count(item, ids.size());
@@ -125,7 +187,7 @@ std::string ItemLoader::load_caption(const stepplan::Item& item, const ItemPlace
 
 std::string ItemLoader::load_document(const stepplan::Item& item, const ItemPlace& place) {
   CHILIAD_CHECK_GE(item.caption, 0);
-  const CaptionText document = read_caption(item);
+  const CaptionText document = read_caption(item.sample, static_cast<uint32_t>(item.caption));
   if (!document.refusal.empty()) return document.refusal;
   const std::vector<int32_t> ids = options_.documents->encode(document.text);
   const size_t positions =

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "chiliad/features/column.h"
 #include "chiliad/index/index.h"
 #include "chiliad/loader/decoded_cache.h"
 #include "chiliad/loader/part_reader.h"
@@ -22,6 +23,16 @@ struct ItemPlace {
   std::span<int32_t> tokens;    ///< [T]; T at least the item's num_tokens, in mode pack just that
   int32_t* token_count = nullptr;
   std::span<int32_t> targets{};  ///< mode pack: [T]
+  // With features, those that the batch has:
+  std::span<std::byte> latents{};
+  std::span<std::byte> text{};  ///< of the longest caption
+  std::span<std::byte> pooled{};
+};
+
+/// Columns that take the place of payload; null: the payload itself is read.
+struct FeatureColumns {
+  std::shared_ptr<const features::Column> latents{};
+  std::shared_ptr<const features::Column> text{};
 };
 
 struct ItemLoaderOptions {
@@ -31,6 +42,8 @@ struct ItemLoaderOptions {
   /// Mode pack: shared with the loader's owner, as long as the loader lives; null in mode bucket.
   std::shared_ptr<const text::DocumentEncoder> documents{};
   int64_t sequence_length = 0;  ///< mode pack
+  FeatureColumns columns{};
+  int64_t classes = 0;  ///< captions are numbers below it; 0: captions are text
 };
 
 /// Fills the place of an item without data: zero pixels, the null caption; a document without targets.
@@ -46,18 +59,26 @@ class ItemLoader {
   /// Throws Unavailable; CorruptData where the index contradicts verified bytes.
   [[nodiscard]] std::string load(const stepplan::Item& item, stepplan::Bucket bucket, const ItemPlace& place);
 
-  /// Bytes of the parts that `load` reads at most for this item.
-  [[nodiscard]] int64_t payload_bytes(const stepplan::Item& item) const;
-  [[nodiscard]] int64_t bytes_read() const { return reader_.bytes_read(); }
-  [[nodiscard]] int64_t cache_hits() const { return cache_hits_.load(); }
-
- private:
   /// The text of an item's caption, or why there is none.
   struct CaptionText {
     std::string text;
     std::string refusal;
   };
-  [[nodiscard]] CaptionText read_caption(const stepplan::Item& item);
+  /// caption: its number in the sample's shard. Throws as load.
+  [[nodiscard]] CaptionText read_caption(int64_t sample, uint32_t caption);
+
+  /// Bytes of the parts that `load` reads at most for this item.
+  [[nodiscard]] int64_t payload_bytes(const stepplan::Item& item) const;
+  [[nodiscard]] int64_t bytes_read() const { return reader_.bytes_read() + features_read_.load(); }
+  [[nodiscard]] int64_t cache_hits() const { return cache_hits_.load(); }
+
+ private:
+  [[nodiscard]] int64_t feature_bytes(const stepplan::Item& item) const;
+  /// Caption, encoded caption or class.
+  [[nodiscard]] std::string load_words(const stepplan::Item& item, const ItemPlace& place);
+  [[nodiscard]] std::string load_latents(const stepplan::Item& item, const ItemPlace& place);
+  [[nodiscard]] std::string load_text(const stepplan::Item& item, const ItemPlace& place);
+  [[nodiscard]] std::string load_class(const stepplan::Item& item, const ItemPlace& place);
   [[nodiscard]] std::string load_caption(const stepplan::Item& item, const ItemPlace& place);
   [[nodiscard]] std::string load_document(const stepplan::Item& item, const ItemPlace& place);
   void check_count(const stepplan::Item& item, size_t found) const;
@@ -70,6 +91,7 @@ class ItemLoader {
   PartReader reader_;
   DecodedCache cache_;
   std::atomic<int64_t> cache_hits_{0};
+  std::atomic<int64_t> features_read_{0};
 };
 
 }  // namespace chiliad::loader

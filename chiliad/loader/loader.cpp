@@ -41,13 +41,16 @@ ItemPlace place_of(Batch& batch, size_t i) {
             &batch.token_counts[i],
             batch.targets.as<int32_t>().subspan(first, count)};
   }
-  const size_t pixel_bytes = batch.pixels.bytes().size() / batch.items.size();
+  const auto own = [&](HostArray& array) {
+    const size_t bytes = array.bytes().size() / batch.items.size();
+    return array.bytes().subspan(i * bytes, bytes);
+  };
   const auto tokens = batch.tokens.as<int32_t>();
   const size_t length = tokens.size() / batch.items.size();
-  return {batch.pixels.bytes().subspan(i * pixel_bytes, pixel_bytes),
-          tokens.subspan(i * length, length),
-          &batch.token_counts[i],
-          {}};
+  return {own(batch.pixels),      tokens.subspan(i * length, length),
+          &batch.token_counts[i], {},
+          own(batch.latents),     own(batch.text),
+          own(batch.pooled)};
 }
 
 int64_t longest_caption(const std::vector<stepplan::Item>& items) {
@@ -56,21 +59,47 @@ int64_t longest_caption(const std::vector<stepplan::Item>& items) {
   return longest;
 }
 
-int64_t slot_bytes(const stepplan::MicroBatch& slot, stepplan::Bucket bucket, bool is_row) {
-  if (is_row) return 8 * slot.num_tokens();
-  const auto count = static_cast<int64_t>(slot.items.size());
-  return count * (int64_t{3} * bucket.width * bucket.height + 4 * longest_caption(slot.items));
+/// Room for `count` features of a column, each of `shape`.
+HostArray feature_room(const features::FeatureShape& feature, int64_t count) {
+  std::vector<int64_t> sizes{count};
+  for (int axis = 0; axis < feature.shape.rank(); ++axis) sizes.push_back(feature.shape[axis]);
+  return HostArray(feature.dtype, Shape(sizes));
 }
 
-Batch make_batch(stepplan::MicroBatch&& slot, stepplan::Bucket bucket) {
+void add_features(const FeatureColumns& columns, Batch& batch) {
+  const auto count = static_cast<int64_t>(batch.items.size());
+  batch.latents = feature_room(columns.latents->latents_of(batch.bucket.width, batch.bucket.height), count);
+  if (columns.text == nullptr) return;
+  batch.text = feature_room(columns.text->text_of(longest_caption(batch.items)), count);
+  if (const auto pooled = columns.text->pooled()) batch.pooled = feature_room(*pooled, count);
+}
+
+Batch make_batch(stepplan::MicroBatch&& slot, stepplan::Bucket bucket, const LoaderOptions& options) {
   Batch batch;
   batch.bucket = bucket;
   const auto count = static_cast<int64_t>(slot.items.size());
-  batch.pixels = HostArray(DType::kU8, Shape{count, bucket.height, bucket.width, 3});
-  batch.tokens = HostArray(DType::kI32, Shape{count, longest_caption(slot.items)});
   batch.token_counts.assign(slot.items.size(), 0);
+  const int64_t longest = longest_caption(slot.items);
   batch.items = std::move(slot.items);
+  if (options.columns.latents != nullptr) {
+    add_features(options.columns, batch);
+    batch.tokens = HostArray(DType::kI32, Shape{count, options.columns.text == nullptr ? 1 : 0});
+    return batch;
+  }
+  batch.pixels = HostArray(DType::kU8, Shape{count, bucket.height, bucket.width, 3});
+  batch.tokens = HostArray(DType::kI32, Shape{count, longest});
   return batch;
+}
+
+int64_t slot_bytes(const stepplan::MicroBatch& slot, stepplan::Bucket bucket, const LoaderOptions& options) {
+  if (options.documents != nullptr) return 8 * slot.num_tokens();
+  const auto count = static_cast<int64_t>(slot.items.size());
+  const auto& columns = options.columns;
+  if (columns.latents == nullptr)
+    return count * (int64_t{3} * bucket.width * bucket.height + 4 * longest_caption(slot.items));
+  int64_t bytes = columns.latents->latents_of(bucket.width, bucket.height).num_bytes();
+  if (columns.text != nullptr) bytes += columns.text->text_of(longest_caption(slot.items)).num_bytes();
+  return count * bytes;
 }
 
 Batch make_row(stepplan::MicroBatch&& slot) {
@@ -102,7 +131,7 @@ class Loader::Impl {
         options_(std::move(options)),
         end_step_(end_step),
         items_(index, {options_.cache_bytes, options_.max_tokens, options_.background, options_.documents,
-                       options_.sequence_length}),
+                       options_.sequence_length, options_.columns, options_.classes}),
         next_step_(first_step),
         journal_(std::make_shared<const stepplan::Journal>(std::move(journal))),
         pool_(options_.num_threads, kQueuedItems, "load"),
@@ -180,8 +209,7 @@ bool Loader::Impl::plan_step(int64_t step) {
   auto made = std::make_unique<PendingStep>();
   int64_t planned = 0;
   for (const auto& slot : packed.slots[rank]) {
-    made->bytes +=
-        slot_bytes(slot, plan_.buckets()[static_cast<size_t>(slot.bucket)], plan_.packs_documents());
+    made->bytes += slot_bytes(slot, plan_.buckets()[static_cast<size_t>(slot.bucket)], options_);
     made->remaining += slot.items.size();
     for (const auto& item : slot.items) planned += items_.payload_bytes(item);
   }
@@ -203,7 +231,7 @@ bool Loader::Impl::plan_step(int64_t step) {
   for (auto& slot : packed.slots[rank]) {
     const stepplan::Bucket bucket = plan_.buckets()[static_cast<size_t>(slot.bucket)];
     made->out.slots.push_back(plan_.packs_documents() ? make_row(std::move(slot))
-                                                      : make_batch(std::move(slot), bucket));
+                                                      : make_batch(std::move(slot), bucket, options_));
   }
   PendingStep& placed = *made;
   std::vector<size_t> slot_items;

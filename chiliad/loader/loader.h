@@ -8,6 +8,7 @@
 
 #include "chiliad/base/clock.h"
 #include "chiliad/loader/batch.h"
+#include "chiliad/loader/item_loader.h"
 #include "chiliad/stepplan/pack.h"
 #include "chiliad/stepplan/plan.h"
 #include "chiliad/text/document_encoder.h"
@@ -25,6 +26,8 @@ struct LoaderOptions {
   /// Mode pack: shared with whoever else encodes, until the loader is gone; null in mode bucket.
   std::shared_ptr<const text::DocumentEncoder> documents{};
   int64_t sequence_length = 0;  ///< mode pack
+  FeatureColumns columns{};     ///< of models on latents
+  int64_t classes = 0;          ///< of models on classes
   std::array<uint8_t, 3> background{255, 255, 255};
   Nanoseconds read_deadline = std::chrono::seconds(60);
 };

@@ -7,6 +7,8 @@
 #include "chiliad/base/error.h"
 #include "chiliad/base/hash.h"
 #include "chiliad/base/rng.h"
+#include "chiliad/model/autoencoder/build.h"
+#include "chiliad/model/diffusion.h"
 #include "chiliad/model/language_model.h"
 #include "chiliad/model/pixel_dit.h"
 #include "chiliad/ops/embedding.h"
@@ -26,6 +28,9 @@ void check_heads(const char* what, int64_t heads, int size) {
 
 std::vector<std::unique_ptr<layers::Layer>> build_model(const spec::ModelOptions& options,
                                                         layers::TensorParallel ranks) {
+  if (spec::is_latent_diffusion(options)) return build_diffusion(spec::diffusion_options(options));
+  if (spec::is_autoencoder(options))
+    return autoencoder::build_autoencoder(spec::autoencoder_options(options));
   const bool language = spec::is_language_model(options);
   check_heads("attention heads", options.heads, ranks.size());
   if (options.kv_heads != 0) check_heads("key heads", options.kv_heads, ranks.size());
@@ -79,7 +84,7 @@ void initialise(const spec::ParamDecl& param, uint64_t seed, at::Tensor out) {
 
 layers::Carry make_input(const spec::ModelOptions& options, const at::Tensor& patches, const at::Tensor& time,
                          const at::Tensor& tokens, int64_t rows, int64_t columns) {
-  CHILIAD_CHECK(!spec::is_language_model(options));
+  CHILIAD_CHECK(options.family == "pixel_dit");
   CHILIAD_CHECK_EQ(patches.size(1), rows * columns);
   layers::Carry carry;
   const at::Tensor mask = tokens.ne(0);  // [B, T]

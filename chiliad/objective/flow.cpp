@@ -3,22 +3,37 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/rng.h"
-#include "chiliad/objective/flow_schedule.h"
 
 namespace chiliad::objective {
 
-float draw_time(const spec::ObjectiveOptions& options, uint64_t draw_key) {
+float draw_time(const spec::ObjectiveOptions& options, uint64_t draw_key, int64_t image_tokens) {
   Rng rng({draw_key, static_cast<uint64_t>(Draw::kTime)});
-  const bool uniform = options.times == "uniform";
-  const TimeDensityOptions density{.density = uniform ? TimeDensity::kUniform : TimeDensity::kLogitNormal,
-                                   .logit_mean = options.times_mean,
-                                   .logit_std = options.times_std};
-  const double draw = uniform ? rng.uniform_double() : static_cast<double>(rng.normal());
-  const double t = shift_time(density_time(density, draw), options.shift);
-  return static_cast<float>(std::clamp(t, 1e-5, 1.0));
+  const TimeDensityOptions density = time_density(options);
+  const bool normal = density.density == TimeDensity::kLogitNormal;
+  const double draw = normal ? static_cast<double>(rng.normal()) : rng.uniform_double();
+  return shifted_time(options, density_time(density, draw), image_tokens);
+}
+
+TimeDensityOptions time_density(const spec::ObjectiveOptions& options) {
+  TimeDensityOptions density;
+  if (options.times == "uniform") density.density = TimeDensity::kUniform;
+  if (options.times == "mode") density.density = TimeDensity::kMode;
+  density.logit_mean = options.times_mean;
+  density.logit_std = options.times_std;
+  density.mode_scale = options.mode_scale;
+  return density;
+}
+
+double flow_shift(const spec::ObjectiveOptions& options, int64_t image_tokens) {
+  return options.dynamic_shift ? std::exp(dynamic_mu({}, image_tokens)) : options.shift;
+}
+
+float shifted_time(const spec::ObjectiveOptions& options, double time, int64_t image_tokens) {
+  return static_cast<float>(std::clamp(shift_time(time, flow_shift(options, image_tokens)), 1e-5, 1.0));
 }
 
 bool draw_caption_dropout(const spec::ObjectiveOptions& options, uint64_t draw_key) {

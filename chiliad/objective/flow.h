@@ -6,13 +6,23 @@
 #include <span>
 #include <vector>
 
+#include "chiliad/objective/flow_schedule.h"
 #include "chiliad/spec/options/objective.h"
 
 namespace chiliad::objective {
 
 /// One item's draw of a time in (0, 1): t = 0 is data, 1 is noise. A function of the item's draw key alone.
 /// Source: SD3, logit-normal density; shift t' = s t / (1 + (s - 1) t).
-[[nodiscard]] float draw_time(const spec::ObjectiveOptions& options, uint64_t draw_key);
+/// image_tokens: of the item, for the dynamic shift.
+[[nodiscard]] float draw_time(const spec::ObjectiveOptions& options, uint64_t draw_key,
+                              int64_t image_tokens = 0);
+
+/// Density of the training times.
+[[nodiscard]] TimeDensityOptions time_density(const spec::ObjectiveOptions& options);
+/// Shift of the times for items of so many image tokens.
+[[nodiscard]] double flow_shift(const spec::ObjectiveOptions& options, int64_t image_tokens);
+/// A time of the density after the shift, kept off 0.
+[[nodiscard]] float shifted_time(const spec::ObjectiveOptions& options, double time, int64_t image_tokens);
 
 /// Whether this item trains without its caption.
 [[nodiscard]] bool draw_caption_dropout(const spec::ObjectiveOptions& options, uint64_t draw_key);

@@ -10,6 +10,7 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/rng.h"
+#include "chiliad/objective/flow.h"
 #include "chiliad/objective/flow_schedule.h"
 
 namespace chiliad::objective {
@@ -69,13 +70,11 @@ std::map<uint64_t, std::vector<ValidationDraw>> make_validation_draws(std::span<
   return draws;
 }
 
-float validation_time(const spec::ObjectiveOptions& options, double quantile) {
-  const bool uniform = options.times == "uniform";
-  const TimeDensityOptions density{.density = uniform ? TimeDensity::kUniform : TimeDensity::kLogitNormal,
-                                   .logit_mean = options.times_mean,
-                                   .logit_std = options.times_std};
-  const double draw = uniform ? quantile : normal_quantile(quantile);
-  return static_cast<float>(std::clamp(shift_time(density_time(density, draw), options.shift), 1e-5, 1.0));
+float validation_time(const spec::ObjectiveOptions& options, double quantile, int64_t image_tokens) {
+  const TimeDensityOptions density = time_density(options);
+  const bool normal = density.density == TimeDensity::kLogitNormal;
+  const double draw = normal ? normal_quantile(quantile) : quantile;
+  return shifted_time(options, density_time(density, draw), image_tokens);
 }
 
 int64_t validation_timestep(double quantile, int64_t train_steps) {

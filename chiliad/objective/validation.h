@@ -36,7 +36,9 @@ struct ValidationDraw {
     std::span<const uint64_t> item_keys, const ValidationOptions& options);
 
 /// Time of flow matching at a quantile of the training density, with the shift of training.
-[[nodiscard]] float validation_time(const spec::ObjectiveOptions& options, double quantile);
+/// image_tokens: of the item, for the dynamic shift.
+[[nodiscard]] float validation_time(const spec::ObjectiveOptions& options, double quantile,
+                                    int64_t image_tokens = 0);
 /// Whole time of a discrete diffusion at a quantile of the uniform density.
 [[nodiscard]] int64_t validation_timestep(double quantile, int64_t train_steps);
 

@@ -8,6 +8,7 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/units.h"
+#include "chiliad/planner/detail/layer_tapes.h"
 #include "chiliad/planner/detail/timeline.h"
 #include "chiliad/planner/state_memory.h"
 #include "chiliad/spec/work.h"
@@ -153,8 +154,29 @@ std::string RecomputeChoice::to_string() const {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+namespace {
+
+/// The modes of the run file where activations cannot be predicted.
+RecomputeChoice unpredicted(const spec::LayerTable& table, const spec::RunFile& file) {
+  if (file.parallel.recompute == "auto") {
+    throw InvalidInput("parallel.recompute",
+                       fmt::format("expected none, selective or layers for family {}, whose memory is not "
+                                   "predicted yet, got auto. Choose one",
+                                   file.model.family));
+  }
+  RecomputeChoice choice;
+  choice.modes = uniform_modes(table, file.parallel);
+  choice.known = false;
+  choice.state = state_memory(table, file).training();
+  return choice;
+}
+
+}  // namespace
+
 RecomputeChoice choose_recompute(const spec::LayerTable& table, const spec::RunFile& file,
                                  const std::vector<spec::BatchShape>& shapes) {
+  if (!std::all_of(table.layers.begin(), table.layers.end(), detail::has_tape))
+    return unpredicted(table, file);
   return Chooser(table, file, shapes).choose();
 }
 

@@ -13,6 +13,7 @@ struct RecomputeChoice {
   ActivationMemory activations;  ///< of the micro-batch with the highest peak
   double extra_flops = 0.0;      ///< of products made again, for the forward of that micro-batch, as a share
                                  ///< of its forward and backward
+  bool known = true;             ///< false: the family's activations are not predicted yet, and are 0 here
   int64_t state = 0;             ///< beside them: StateMemory::training
   [[nodiscard]] int64_t peak() const { return state + activations.peak; }
   /// "none", "selective", or "8 none, 4 selective, 2 layers".

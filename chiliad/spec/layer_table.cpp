@@ -90,8 +90,11 @@ Work LayerTable::step_work(const BatchShape& shape) const {
 LayerTable make_layer_table(const ModelOptions& options) {
   if (options.family == "pixel_dit") return families::pixel_dit_table(options);
   if (is_language_model(options)) return families::language_table(options);
-  throw InvalidInput("model.family",
-                     fmt::format("expected pixel_dit, llama or qwen2, got '{}'. Choose one", options.family));
+  if (is_latent_diffusion(options)) return families::diffusion_table(diffusion_options(options));
+  if (is_autoencoder(options)) return families::autoencoder_table(autoencoder_options(options));
+  throw InvalidInput("model.family", fmt::format("expected one of pixel_dit, dit, pixart, sd3, flux, "
+                                                 "autoencoder, llama, qwen2, got '{}'. Choose one",
+                                                 options.family));
 }
 
 }  // namespace chiliad::spec

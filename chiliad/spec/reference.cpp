@@ -72,6 +72,9 @@ struct SchemaVisitor {
     return {
         {"type", "array"}, {"items", item}, {"minItems", rule.may_be_empty ? 0 : 1}, {"uniqueItems", true}};
   }
+  Json operator()(const detail::WholeListRule& rule) const {
+    return {{"type", "array"}, {"items", (*this)(rule.item)}, {"minItems", rule.may_be_empty ? 0 : 1}};
+  }
 };
 
 struct DefaultVisitor {

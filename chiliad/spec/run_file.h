@@ -8,6 +8,7 @@
 #include "chiliad/base/hash.h"
 #include "chiliad/spec/options/checkpoint.h"
 #include "chiliad/spec/options/data.h"
+#include "chiliad/spec/options/encoders.h"
 #include "chiliad/spec/options/model.h"
 #include "chiliad/spec/options/objective.h"
 #include "chiliad/spec/options/observe.h"
@@ -22,6 +23,7 @@ struct RunFile {
   RunOptions run;
   ModelOptions model;
   DataOptions data;
+  EncodersOptions encoders;
   ObjectiveOptions objective;
   OptimizerOptions optimizer;
   ParallelOptions parallel;

@@ -261,6 +261,27 @@ std::vector<int64_t> Plan::clustered_items(int64_t epoch, int64_t window, int64_
   return {begin + place.step_start(j), begin + place.step_start(j + 1)};
 }
 
+std::vector<uint32_t> Plan::captions_of(const index::Shard& shard, const index::Sample& sample) const {
+  std::vector<uint32_t> choices;
+  const bool all = packs_documents() && languages_.empty();
+  for (uint32_t i = 0; i < sample.num_captions && (all || !languages_.empty()); ++i) {
+    if (all || wanted(languages_, shard.captions[sample.first_caption + i]))
+      choices.push_back(sample.first_caption + i);
+  }
+  return choices;
+}
+
+std::vector<uint32_t> Plan::captions_of(int64_t sample) const {
+  return captions_of(index_.shard_of(sample), index_.sample(sample));
+}
+
+std::vector<Plan::Planned> Plan::planned() const {
+  std::vector<Planned> list;
+  list.reserve(usable_.size());
+  for (const Usable& usable : usable_) list.push_back({usable.sample, usable.bucket});
+  return list;
+}
+
 Item Plan::make_item(const Usable& usable, int64_t epoch) const {
   const index::Shard& shard = index_.shards()[usable.shard];
   const index::Sample& sample =
@@ -272,12 +293,7 @@ Item Plan::make_item(const Usable& usable, int64_t epoch) const {
   item.sample = usable.sample;
   item.bucket = usable.bucket;
   item.draw_key = Rng({seed_, static_cast<uint64_t>(epoch), sample.key_hash}).next_u64();
-  std::vector<uint32_t> choices;
-  const bool all = packs_documents() && languages_.empty();
-  for (uint32_t i = 0; i < sample.num_captions && (all || !languages_.empty()); ++i) {
-    if (all || wanted(languages_, shard.captions[sample.first_caption + i]))
-      choices.push_back(sample.first_caption + i);
-  }
+  const std::vector<uint32_t> choices = captions_of(shard, sample);
   item.num_tokens = 1;
   if (!choices.empty()) {
     const uint32_t caption = choices[draw(Draw::kCaption).below(choices.size())];

@@ -65,6 +65,16 @@ class Plan {
 
   [[nodiscard]] Step select(int64_t step, const Journal& journal) const;
 
+  /// A sample that the order holds.
+  struct Planned {
+    int64_t sample = 0;
+    int32_t bucket = 0;
+  };
+  /// All of them, by sample: what an epoch shows.
+  [[nodiscard]] std::vector<Planned> planned() const;
+  /// Captions that may be drawn for a sample, by their numbers in its shard; none where captions are not
+  /// wanted.
+  [[nodiscard]] std::vector<uint32_t> captions_of(int64_t sample) const;
   /// Mode pack has one, of no pixels.
   [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
   [[nodiscard]] bool packs_documents() const { return options_.mode == "pack"; }
@@ -95,6 +105,8 @@ class Plan {
   void make_order();
   void group_buckets();
   [[nodiscard]] std::vector<int64_t> clustered_items(int64_t epoch, int64_t window, int64_t step) const;
+  [[nodiscard]] std::vector<uint32_t> captions_of(const index::Shard& shard,
+                                                  const index::Sample& sample) const;
   [[nodiscard]] Item make_item(const Usable& usable, int64_t epoch) const;
 
   const index::Index& index_;  // outlives the plan

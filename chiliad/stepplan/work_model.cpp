@@ -8,11 +8,11 @@ namespace chiliad::stepplan {
 
 WorkModel make_work_model(const spec::ModelOptions& model, const spec::Rates& rates) {
   const spec::LayerTable table = spec::make_layer_table(model);
-  const int64_t patch = model.patch;
-  return [table, patch, rates](Bucket bucket, int64_t num_items, int64_t max_tokens) {
+  const int64_t side = spec::token_pixels(model);
+  return [table, side, rates](Bucket bucket, int64_t num_items, int64_t max_tokens) {
     if (num_items == 0) return 0.0;
     return rates.seconds(
-        table.step_work({num_items, (bucket.width / patch) * (bucket.height / patch), max_tokens}));
+        table.step_work({num_items, (bucket.width / side) * (bucket.height / side), max_tokens}));
   };
 }
 
@@ -33,8 +33,10 @@ std::vector<spec::BatchShape> largest_batches(const spec::ModelOptions& model,
   }
   std::vector<spec::BatchShape> shapes;
   for (const Bucket& bucket : make_buckets(data)) {
-    const int64_t tokens = (bucket.width / model.patch) * (bucket.height / model.patch);
-    shapes.push_back({std::min(data.micro_batch_items, data.batch), tokens, model.text_max_tokens});
+    const int64_t side = spec::token_pixels(model);
+    const int64_t tokens = (bucket.width / side) * (bucket.height / side);
+    shapes.push_back({std::min(data.micro_batch_items, data.batch), tokens,
+                      spec::reads_captions(model) ? model.text_max_tokens : 1});
   }
   return shapes;
 }

@@ -106,11 +106,7 @@ class FlowTask final : public Task {
     return std::make_unique<FlowSlot>(run_, ranks_, batch);
   }
   int64_t planned(const loader::RankStep& step) const override { return step.num_items; }
-  double actual(const loader::Batch& batch) const override {
-    double weight = 0.0;
-    for (const auto& item : batch.items) weight += static_cast<double>(item.weight);
-    return weight;
-  }
+  double actual(const loader::Batch& batch) const override { return item_weights(batch); }
 
  private:
   const spec::RunFile& run_;

@@ -79,8 +79,4 @@ std::unique_ptr<Task> make_language_task(const spec::RunFile& run, layers::Tenso
   return std::make_unique<LanguageTask>(run, ranks);
 }
 
-std::unique_ptr<Task> make_task(const spec::RunFile& run, layers::TensorParallel ranks) {
-  return spec::is_language_model(run.model) ? make_language_task(run, ranks) : make_flow_task(run, ranks);
-}
-
 }  // namespace chiliad::train

@@ -18,7 +18,7 @@ constexpr int64_t kAlignment = 64;  // of what comm::Group::share gives
 /// Positions of the largest micro-batch that the run file allows.
 int64_t most_tokens(const spec::RunFile& run) {
   if (run.data.mode == "pack") return run.data.micro_batch_tokens;
-  const int64_t side = run.data.bucket_max / run.model.patch;
+  const int64_t side = run.data.bucket_max / spec::token_pixels(run.model);
   return run.data.micro_batch_items * std::max(side * side, run.model.text_max_tokens);
 }
 

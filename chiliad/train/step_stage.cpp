@@ -50,12 +50,13 @@ uint64_t get(const double* parts) {
 }  // namespace
 
 StepStage::StepStage(const spec::RunFile& run, std::vector<std::unique_ptr<layers::Layer>>& layers,
-                     std::vector<std::unique_ptr<parallel::ShardedLayer>>& shards, parallel::Mesh& mesh)
+                     std::vector<std::unique_ptr<parallel::ShardedLayer>>& shards, parallel::Mesh& mesh,
+                     const loader::RunInputs& inputs)
     : run_(run),
       layers_(layers),
       shards_(shards),
       mesh_(mesh),
-      task_(make_task(run, mesh.tensor_parallel())),
+      task_(make_task(run, mesh.tensor_parallel(), inputs)),
       recompute_(planner::choose_recompute(spec::make_layer_table(run.model), run,
                                            stepplan::largest_batches(run.model, run.data))
                      .modes) {

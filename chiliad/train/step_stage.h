@@ -49,7 +49,8 @@ class StepStage final : public schedule::Stage {
  public:
   /// Everything given outlives the stage.
   StepStage(const spec::RunFile& run, std::vector<std::unique_ptr<layers::Layer>>& layers,
-            std::vector<std::unique_ptr<parallel::ShardedLayer>>& shards, parallel::Mesh& mesh);
+            std::vector<std::unique_ptr<parallel::ShardedLayer>>& shards, parallel::Mesh& mesh,
+            const loader::RunInputs& inputs);
 
   /// Makes ready for one step.
   void begin(loader::RankStep step, const StepSettings& settings);

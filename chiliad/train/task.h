@@ -6,6 +6,7 @@
 
 #include "chiliad/layers/layer.h"
 #include "chiliad/loader/batch.h"
+#include "chiliad/loader/run_inputs.h"
 #include "chiliad/parallel/mesh.h"
 #include "chiliad/spec/run_file.h"
 
@@ -35,11 +36,23 @@ class Task {
   [[nodiscard]] virtual double actual(const loader::Batch& batch) const = 0;
 };
 
-/// Flow matching on pictures, and next-token prediction on documents. What is given outlives the task.
+// What is given outlives the task.
+
+/// Flow matching on pixels.
 [[nodiscard]] std::unique_ptr<Task> make_flow_task(const spec::RunFile& run, layers::TensorParallel ranks);
+/// Flow matching or discrete diffusion on latents.
+[[nodiscard]] std::unique_ptr<Task> make_latent_task(const spec::RunFile& run,
+                                                     const loader::FeatureColumns& columns);
+/// Reconstruction by an autoencoder.
+[[nodiscard]] std::unique_ptr<Task> make_autoencoder_task(const spec::RunFile& run);
+/// Next-token prediction on documents.
 [[nodiscard]] std::unique_ptr<Task> make_language_task(const spec::RunFile& run,
                                                        layers::TensorParallel ranks);
 /// The one of the run's model family.
-[[nodiscard]] std::unique_ptr<Task> make_task(const spec::RunFile& run, layers::TensorParallel ranks);
+[[nodiscard]] std::unique_ptr<Task> make_task(const spec::RunFile& run, layers::TensorParallel ranks,
+                                              const loader::RunInputs& inputs);
+
+/// Items of weight > 0 that a micro-batch really has: what the losses of pictures are an average of.
+[[nodiscard]] double item_weights(const loader::Batch& batch);
 
 }  // namespace chiliad::train

@@ -10,12 +10,9 @@
 #include "chiliad/base/log.h"
 #include "chiliad/base/planted.h"
 #include "chiliad/device/tensor.h"
-#include "chiliad/image/color.h"
 #include "chiliad/model/build_model.h"
 #include "chiliad/model/load_weights.h"
 #include "chiliad/optim/learning_rate.h"
-#include "chiliad/stepplan/work_model.h"
-#include "chiliad/text/byte_tokenizer.h"
 #include "chiliad/train/consistency.h"
 #include "chiliad/train/initial_weights.h"
 #include "chiliad/train/injected_delay.h"
@@ -76,16 +73,12 @@ nlohmann::json verdicts_to_json(const loader::RankStep& step) {
 Trainer::Trainer(TrainerSetup setup)
     : setup_(std::move(setup)), table_(spec::make_layer_table(setup_.run->model)), account_(*setup_.clock) {
   const auto& run = *setup_.run;
-  if (run.data.mode == "pack")
-    documents_ = text::DocumentEncoder::open(run.data.tokenizer, run.data.end_token);
-  const Digest tokenizer =
-      documents_ != nullptr ? documents_->digest() : text::ByteTokenizer(run.model.text_max_tokens).digest();
-  plan_ = std::make_unique<stepplan::Plan>(*setup_.index, run.data, run.run.seed,
-                                           stepplan::column_counts(*setup_.index, tokenizer), tokenizer);
+  inputs_ = loader::open_inputs(run, *setup_.index);
+  plan_ = std::make_unique<stepplan::Plan>(loader::open_plan(run, *setup_.index, inputs_));
   build_model();
   if (setup_.resume != nullptr) load_checkpoint();
   check_parameters();
-  stage_ = std::make_unique<StepStage>(run, layers_, shards_, *setup_.mesh);
+  stage_ = std::make_unique<StepStage>(run, layers_, shards_, *setup_.mesh, inputs_);
   start_loader();
 }
 
@@ -165,24 +158,9 @@ void Trainer::load_checkpoint() {
 
 void Trainer::start_loader() {
   const auto& run = *setup_.run;
-  loader::LoaderOptions options;
+  loader::LoaderOptions options = loader::loader_options(run, inputs_);
   options.rank = setup_.mesh->dp_index();
-  options.pack.num_ranks = setup_.mesh->shape().dp();
-  options.pack.max_items = run.data.micro_batch_items;
-  if (documents_ != nullptr) {
-    options.documents = documents_;
-    options.sequence_length = run.data.sequence_length;
-    options.pack.max_tokens = run.data.micro_batch_tokens;
-    options.pack.row_work = stepplan::make_row_work(run.model, setup_.rates);
-  } else {
-    options.pack.work = stepplan::make_work_model(run.model, setup_.rates);
-  }
-  options.num_threads = static_cast<int>(run.data.loader_threads);
-  options.prefetch_steps = run.data.prefetch_steps;
-  options.prefetch_bytes = run.data.prefetch_bytes;
-  options.cache_bytes = run.data.cache_bytes;
-  options.max_tokens = run.model.text_max_tokens;
-  options.background = image::parse_color(run.data.background);
+  options.pack = loader::pack_options(run, setup_.rates, setup_.mesh->shape().dp());
   const topology::RankBinder unbound;
   const auto scope = (setup_.binder != nullptr ? *setup_.binder : unbound).loading();
   loader_ = std::make_unique<loader::Loader>(*setup_.index, *plan_, setup_.journal, next_step_,
@@ -315,12 +293,12 @@ void Trainer::check_bad_fraction() const {
 
 double Trainer::step_flops(const loader::RankStep& step) const {
   double flops = 0.0;
-  const int64_t patch = setup_.run->model.patch;
+  const int64_t side = spec::token_pixels(setup_.run->model);
   for (const auto& batch : step.slots) {
     for (size_t i = 0; i < batch.items.size(); ++i) {
       flops += table_
-                   .step_work({1, (batch.bucket.width / patch) * (batch.bucket.height / patch),
-                               batch.token_counts[i]})
+                   .step_work(
+                       {1, (batch.bucket.width / side) * (batch.bucket.height / side), batch.token_counts[i]})
                    .flops();
     }
   }

@@ -14,6 +14,7 @@
 #include "chiliad/index/index.h"
 #include "chiliad/layers/layer.h"
 #include "chiliad/loader/loader.h"
+#include "chiliad/loader/run_inputs.h"
 #include "chiliad/observe/time_account.h"
 #include "chiliad/parallel/mesh.h"
 #include "chiliad/parallel/sharded_layer.h"
@@ -21,7 +22,6 @@
 #include "chiliad/spec/run_file.h"
 #include "chiliad/spec/work.h"
 #include "chiliad/stepplan/plan.h"
-#include "chiliad/text/document_encoder.h"
 #include "chiliad/topology/rank_binder.h"
 #include "chiliad/train/step_stage.h"
 
@@ -111,7 +111,7 @@ class Trainer {
   TrainerSetup setup_;
   spec::LayerTable table_;
   observe::TimeAccount account_;
-  std::shared_ptr<const text::DocumentEncoder> documents_;  // shared with the loader; null for pictures
+  loader::RunInputs inputs_;  // shared with the loader
   std::unique_ptr<stepplan::Plan> plan_;
   std::unique_ptr<loader::Loader> loader_;
   std::vector<std::unique_ptr<layers::Layer>> layers_;

@@ -4,6 +4,10 @@
 
 namespace chiliad::planner::detail {
 
+bool has_tape(const spec::LayerDecl& layer) {
+  return static_cast<int>(layer.kind) < spec::kNumModelKinds;
+}
+
 LayerMemory layer_memory(const spec::LayerDecl& layer, const TapeSetup& setup) {
   switch (layer.kind) {
     case spec::LayerKind::kTextEmbedding:

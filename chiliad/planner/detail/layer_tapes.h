@@ -8,6 +8,9 @@ namespace chiliad::planner::detail {
 /// the file of its family; the contract test of layers compares each with what is counted.
 [[nodiscard]] LayerMemory layer_memory(const spec::LayerDecl& layer, const TapeSetup& setup);
 
+/// Whether the layer's kind has a tape.
+[[nodiscard]] bool has_tape(const spec::LayerDecl& layer);
+
 /// The tapes of pixel_dit and of the language models.
 [[nodiscard]] Tape pixel_dit_tape(const spec::LayerDecl& layer, const TapeSetup& setup);
 [[nodiscard]] Tape language_tape(const spec::LayerDecl& layer, const TapeSetup& setup);

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <numeric>
 #include <set>
 #include <string>
@@ -29,6 +31,9 @@ struct Belongs {
   bool (*applies)(const ModelOptions&);
 };
 
+bool is_any(const ModelOptions& model, std::initializer_list<std::string_view> families) {
+  return std::find(families.begin(), families.end(), model.family) != families.end();
+}
 bool is_scaled(const ModelOptions& model) {
   return model.rope_scaling != "none";
 }
@@ -48,9 +53,53 @@ bool has_original_context(const ModelOptions& model) {
 
 const std::vector<Belongs>& owned_options() {
   static const std::vector<Belongs> kOwned{
-      {{"patch", "mlp_ratio", "text_layers", "text_max_tokens"},
+      {{"width", "depth", "heads"},
+       "transformers",
+       [](const ModelOptions& model) { return !is_autoencoder(model); }},
+      {{"patch"},
+       "diffusion transformers (pixel_dit, dit, pixart, sd3, flux)",
+       [](const ModelOptions& model) { return model.family == "pixel_dit" || is_latent_diffusion(model); }},
+      {{"text_max_tokens"}, "families with captions (pixel_dit, pixart, sd3, flux)", reads_captions},
+      {{"mlp_ratio", "text_layers"},
        "model.family pixel_dit",
-       [](const ModelOptions& model) { return model.family == "pixel_dit"; }},
+       [](const ModelOptions& model) { return is_any(model, {"pixel_dit"}); }},
+      {{"latent_channels"},
+       "model.family dit, pixart, sd3, flux or autoencoder",
+       [](const ModelOptions& model) { return is_latent_diffusion(model) || is_autoencoder(model); }},
+      {{"latent_pixels"}, "model.family dit, pixart, sd3 or flux", is_latent_diffusion},
+      {{"learned_variance"},
+       "model.family dit or pixart",
+       [](const ModelOptions& model) {
+         return is_any(model, {"dit", "pixart"});
+       }},
+      {{"sample_size"},
+       "model.family dit, pixart or sd3",
+       [](const ModelOptions& model) {
+         return is_any(model, {"dit", "pixart", "sd3"});
+       }},
+      {{"text_channels"},
+       "model.family pixart, sd3 or flux",
+       [](const ModelOptions& model) {
+         return is_any(model, {"pixart", "sd3", "flux"});
+       }},
+      {{"pooled_channels"},
+       "model.family sd3 or flux",
+       [](const ModelOptions& model) {
+         return is_any(model, {"sd3", "flux"});
+       }},
+      {{"classes"}, "model.family dit", [](const ModelOptions& model) { return is_any(model, {"dit"}); }},
+      {{"interpolation_scale", "size_conditions"},
+       "model.family pixart",
+       [](const ModelOptions& model) { return is_any(model, {"pixart"}); }},
+      {{"max_positions", "dual_attention_layers", "qk_norm"},
+       "model.family sd3",
+       [](const ModelOptions& model) { return is_any(model, {"sd3"}); }},
+      {{"single_depth", "guidance_input", "rope_axes"},
+       "model.family flux",
+       [](const ModelOptions& model) { return is_any(model, {"flux"}); }},
+      {{"stage_channels", "layers_per_stage", "norm_groups", "quant_convs", "middle_attention"},
+       "model.family autoencoder",
+       is_autoencoder},
       {{"kv_heads", "head_size", "mlp_width", "vocabulary", "rope_theta", "rope_scaling", "norm_eps", "tied"},
        "model.family llama or qwen2",
        is_language_model},
@@ -154,11 +203,19 @@ Found check_multiple(const char* key, int64_t value, int64_t step) {
                                    step, value, (value / step + 1) * step)};
 }
 
-Found check_buckets(const DataOptions& data, int64_t patch) {
-  if (data.bucket_step % patch != 0) {
-    return Conflict{"data.bucket_step",
-                    fmt::format("expected a multiple of model.patch ({}), got {}. Did you mean {}?", patch,
-                                data.bucket_step, (data.bucket_step / patch + 1) * patch)};
+/// What an image token's side is made of.
+std::string token_words(const ModelOptions& model) {
+  if (is_autoencoder(model)) return "the autoencoder's factor";
+  return is_latent_diffusion(model) ? "model.patch * model.latent_pixels" : "model.patch";
+}
+
+Found check_buckets(const DataOptions& data, const ModelOptions& model) {
+  const int64_t side = token_pixels(model);
+  if (data.bucket_step % side != 0) {
+    return Conflict{
+        "data.bucket_step",
+        fmt::format("expected a multiple of {} ({}), got {}. Did you mean {}?", token_words(model), side,
+                    data.bucket_step, (data.bucket_step / side + 1) * side)};
   }
   if (auto conflict = check_multiple("data.bucket_min", data.bucket_min, data.bucket_step)) return conflict;
   if (auto conflict = check_multiple("data.bucket_max", data.bucket_max, data.bucket_step)) return conflict;
@@ -172,6 +229,145 @@ Found check_buckets(const DataOptions& data, int64_t patch) {
                     fmt::format("expected at least data.resolution ({}), got {}. Change one of them",
                                 data.resolution, data.bucket_max)};
   }
+  return std::nullopt;
+}
+
+/// Autoencoders know no captions; the other families on pictures do.
+Found check_languages(const RunFile& file) {
+  if (is_language_model(file.model)) return std::nullopt;
+  const bool none = file.data.languages.empty();
+  if (none == is_autoencoder(file.model)) return std::nullopt;
+  return Conflict{
+      "data.languages",
+      none ? fmt::format("expected at least one language for family {}, got an empty list", file.model.family)
+           : fmt::format("expected [] for family autoencoder, which takes pictures with and without "
+                         "captions, got [{}]. Set it to []",
+                         fmt::join(file.data.languages, ", "))};
+}
+
+/// What the table of a latent family says about its options, by their names here.
+Found check_latents(const RunFile& file) {
+  const ModelOptions& model = file.model;
+  const bool latents = is_latent_diffusion(model);
+  if (!latents && !is_autoencoder(model)) return std::nullopt;
+  if (latents && model.width % model.heads != 0) return check_heads(model);
+  const auto needed = [&](const char* key, int64_t value, std::initializer_list<std::string_view> families) {
+    return value == 0 && is_any(model, families)
+               ? Found(Conflict{key, fmt::format("expected a positive number for family {}, got 0. Set it",
+                                                 model.family)})
+               : std::nullopt;
+  };
+  if (auto conflict = needed("model.classes", model.classes, {"dit"})) return conflict;
+  if (auto conflict = needed("model.text_channels", model.text_channels, {"pixart", "sd3", "flux"}))
+    return conflict;
+  if (auto conflict = needed("model.pooled_channels", model.pooled_channels, {"sd3", "flux"}))
+    return conflict;
+  try {
+    static_cast<void>(make_layer_table(model));
+  } catch (const InvalidInput& error) {
+    const std::string place = error.place();
+    const size_t dot = place.find('.');
+    const std::string option = dot == std::string::npos ? place : place.substr(dot + 1);
+    const bool known = find_option(*find_section("model"), option) != nullptr;
+    const std::string text = std::string(error.what()).substr(place.empty() ? 0 : place.size() + 2);
+    return Conflict{known ? "model." + option : "model.width", known ? text : option + ": " + text};
+  }
+  return std::nullopt;
+}
+
+/// Convolutions are trained in fp32 alone.
+Found check_precision(const RunFile& file) {
+  if (!is_autoencoder(file.model) || file.parallel.compute == "fp32") return std::nullopt;
+  return Conflict{"precision.compute", fmt::format("expected fp32 for family autoencoder, got {}. Change it",
+                                                   file.parallel.compute)};
+}
+
+/// Options of one kind of loss keep their defaults in the others.
+Found check_objective(const RunFile& file) {
+  const ObjectiveOptions& objective = file.objective;
+  const std::string wanted = is_autoencoder(file.model) ? "reconstruction" : "";
+  const bool reconstructs = objective.kind == "reconstruction";
+  if (reconstructs != !wanted.empty()) {
+    return Conflict{"objective.kind",
+                    fmt::format("expected {} for family {}, got {}. Change one of them",
+                                wanted.empty() ? "flow or ddpm" : wanted, file.model.family, objective.kind)};
+  }
+  if (objective.kind == "ddpm" && file.model.family == "pixel_dit")
+    return Conflict{"objective.kind", "expected flow for family pixel_dit, got ddpm. Change one of them"};
+  struct Owned {
+    std::string_view kind;
+    std::vector<std::string_view> names;
+  };
+  static const std::vector<Owned> kOwned{
+      {"flow",
+       {"loss", "min_time", "times", "times_mean", "times_std", "mode_scale", "shift", "dynamic_shift"}},
+      {"ddpm",
+       {"noise_schedule", "beta_start", "beta_end", "train_steps", "zero_terminal_snr", "min_snr_gamma"}},
+      {"reconstruction", {"error", "kl_weight"}}};
+  const Section& section = *find_section("objective");
+  const RunFile defaults;
+  for (const Owned& owned : kOwned) {
+    if (owned.kind == objective.kind) continue;
+    for (const std::string_view name : owned.names) {
+      const Option& option = *find_option(section, name);
+      if (option.access.value(file) == option.access.value(defaults)) continue;
+      return Conflict{fmt::format("objective.{}", name),
+                      fmt::format("belongs to objective.kind {}: expected {} here, got {}. Remove it",
+                                  owned.kind, format_value(option, defaults), format_value(option, file))};
+    }
+  }
+  if (objective.prediction == "noise" && objective.kind != "ddpm")
+    return Conflict{
+        "objective.prediction",
+        fmt::format("expected sample or velocity for objective.kind {}, got noise. Change one of them",
+                    objective.kind)};
+  if (objective.prediction == "noise" && objective.zero_terminal_snr)
+    return Conflict{"objective.zero_terminal_snr",
+                    "expected false for prediction noise, which says nothing about the sample where there is "
+                    "noise alone, got true. Did you mean prediction velocity?"};
+  if (objective.kind == "ddpm" && objective.beta_start > objective.beta_end)
+    return Conflict{"objective.beta_start", fmt::format("expected at most objective.beta_end ({}), got {}",
+                                                        objective.beta_end, objective.beta_start)};
+  if (file.model.learned_variance && (objective.kind != "ddpm" || objective.prediction != "noise"))
+    return Conflict{
+        "model.learned_variance",
+        fmt::format("expected false for objective.kind {} with prediction {}, got true. The variance "
+                    "is learned with kind ddpm and prediction noise",
+                    objective.kind, objective.prediction)};
+  return std::nullopt;
+}
+
+/// Families on latents have what makes their inputs; the others have none.
+Found check_encoders(const RunFile& file) {
+  const EncodersOptions& encoders = file.encoders;
+  const bool latents = is_latent_diffusion(file.model);
+  const bool text = latents && reads_captions(file.model);
+  struct Needed {
+    const char* key;
+    const std::string& value;
+    bool needed;
+    const char* what;
+  };
+  for (const auto& [key, value, needed, what] :
+       {Needed{"encoders.pictures", encoders.pictures, latents, "an AutoencoderKL"},
+        Needed{"encoders.text", encoders.text, text, "a text encoder"}}) {
+    if (needed && value.empty())
+      return Conflict{key, fmt::format("expected the folder of {} for family {}, got nothing. Set it", what,
+                                       file.model.family)};
+    if (!needed && !value.empty())
+      return Conflict{
+          key, fmt::format("expected nothing for family {}, got '{}'. Remove it", file.model.family, value)};
+  }
+  if (latents && file.data.crop != "center")
+    return Conflict{"data.crop",
+                    "expected center for latents, which are made once for a picture, got random. "
+                    "Change it"};
+  if ((latents || is_autoencoder(file.model)) && file.parallel.tp != 1)
+    return Conflict{
+        "parallel.tp",
+        fmt::format("expected 1, for family {} is not cut over tensor-parallel ranks yet, got {}. "
+                    "Give these ranks to parallel.dp_shard",
+                    file.model.family, file.parallel.tp)};
   return std::nullopt;
 }
 
@@ -291,11 +487,15 @@ Found check_documents(const DataOptions& data) {
 
 Found find_conflict(const RunFile& file) {
   if (auto conflict = check_owned(file)) return conflict;
-  if (auto conflict = check_heads(file.model)) return conflict;
+  if (auto conflict = check_latents(file)) return conflict;
+  if (!is_autoencoder(file.model)) {
+    if (auto conflict = check_heads(file.model)) return conflict;
+  }
   if (is_language_model(file.model)) {
     if (auto conflict = check_language(file.model)) return conflict;
   }
   if (auto conflict = check_mode(file)) return conflict;
+  if (auto conflict = check_languages(file)) return conflict;
   if (auto conflict = check_documents(file.data)) return conflict;
   if (auto conflict = check_built(file.parallel)) return conflict;
   if (auto conflict = check_layout(file.parallel)) return conflict;
@@ -303,8 +503,13 @@ Found find_conflict(const RunFile& file) {
   if (auto conflict = check_tensor_parallel(file)) return conflict;
   if (auto conflict = check_frozen(file)) return conflict;
   if (is_language_model(file.model)) return std::nullopt;
-  if (auto conflict = check_picture_width(file.model)) return conflict;
-  return check_buckets(file.data, file.model.patch);
+  if (auto conflict = check_objective(file)) return conflict;
+  if (auto conflict = check_encoders(file)) return conflict;
+  if (auto conflict = check_precision(file)) return conflict;
+  if (!is_autoencoder(file.model)) {
+    if (auto conflict = check_picture_width(file.model)) return conflict;
+  }
+  return check_buckets(file.data, file.model);
 }
 
 }  // namespace chiliad::spec::detail

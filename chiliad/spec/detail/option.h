@@ -10,8 +10,10 @@
 namespace chiliad::spec::detail {
 
 /// Where an option's value lives, and the value itself.
-using Field = std::variant<std::string*, int64_t*, uint64_t*, double*, bool*, std::vector<std::string>*>;
-using Value = std::variant<std::string, int64_t, uint64_t, double, bool, std::vector<std::string>>;
+using Field = std::variant<std::string*, int64_t*, uint64_t*, double*, bool*, std::vector<std::string>*,
+                           std::vector<int64_t>*>;
+using Value = std::variant<std::string, int64_t, uint64_t, double, bool, std::vector<std::string>,
+                           std::vector<int64_t>>;
 
 struct Access {
   Field (*field)(RunFile&);
@@ -53,7 +55,13 @@ struct TextListRule {
   std::string words = "text";
   bool may_be_empty = false;
 };
-using Rule = std::variant<TextRule, ChoiceRule, WholeRule, BytesRule, NumberRule, BoolRule, TextListRule>;
+/// Whole numbers, each within the bounds.
+struct WholeListRule {
+  WholeRule item = {};
+  bool may_be_empty = false;
+};
+using Rule = std::variant<TextRule, ChoiceRule, WholeRule, BytesRule, NumberRule, BoolRule, TextListRule,
+                          WholeListRule>;
 
 enum class OnResume {
   kFixed,    ///< another value needs a new run

@@ -40,8 +40,10 @@ Section data_section() {
           {"max_aspect_error", at<&O::max_aspect_error>, NumberRule{0.0, 10.0, false, false}, kContent,
            "items whose abs(ln(ratio / bucket ratio)) is above it are dropped and counted; 0: none"},
           {"languages", at<&O::languages>,
-           TextListRule{R"(^[A-Za-z][A-Za-z0-9_-]{0,31}$)", "language tags such as en or pt-BR"}, kContent,
-           "captions to draw from, per item among those that it has"},
+           TextListRule{R"(^[A-Za-z][A-Za-z0-9_-]{0,31}$)", "language tags such as en or pt-BR", true},
+           kContent,
+           "captions to draw from, per item among those that it has; []: pictures are trained without "
+           "captions (autoencoder), or all (mode pack)"},
           {"limit", at<&O::limit>, WholeRule{0, INT64_MAX}, kContent,
            "use only so many items of the index, by a keyed choice; 0: all"},
           {"order", at<&O::order>, ChoiceRule{{"window", "full", "sequential"}}, kContent,

@@ -11,9 +11,11 @@ constexpr Access at = kAccess<&RunFile::model, Member>;
 
 std::vector<Option> shared_options() {
   return {
-      {"family", at<&O::family>, ChoiceRule{{"pixel_dit", "llama", "qwen2"}}, kFixed,
-       "pixel_dit: a diffusion transformer on pixels; llama, qwen2: causal language models. Options of "
-       "another family keep their defaults"},
+      {"family", at<&O::family>,
+       ChoiceRule{{"pixel_dit", "dit", "pixart", "sd3", "flux", "autoencoder", "llama", "qwen2"}}, kFixed,
+       "pixel_dit: a diffusion transformer on pixels; dit, pixart, sd3, flux: on latents, see section "
+       "encoders; autoencoder: what makes latents; llama, qwen2: causal language models. Options of another "
+       "family keep their defaults"},
       {"width", at<&O::width>, WholeRule{8, 65536}, kFixed,
        "width of the residual stream; divisible by heads unless head_size is given"},
       {"depth", at<&O::depth>, WholeRule{1, 1024}, kFixed, "transformer blocks"},
@@ -25,15 +27,64 @@ std::vector<Option> shared_options() {
   };
 }
 
-std::vector<Option> pixel_dit_options() {
+std::vector<Option> picture_options() {
   return {
-      {"patch", at<&O::patch>, WholeRule{1, 256}, kFixed, "pixel_dit: pixels a side of a patch"},
+      {"patch", at<&O::patch>, WholeRule{1, 256}, kFixed,
+       "diffusion transformers: pixels (pixel_dit), or latents, a side of a patch"},
+      {"text_max_tokens", at<&O::text_max_tokens>, WholeRule{4, 65536}, kFixed,
+       "families with captions: they are cut here (pixel_dit: never inside a UTF-8 character)"},
       {"mlp_ratio", at<&O::mlp_ratio>, WholeRule{1, 64}, kFixed,
        "pixel_dit: width of the MLP as a multiple of width"},
       {"text_layers", at<&O::text_layers>, WholeRule{0, 256}, kFixed,
        "pixel_dit: encoder layers over the caption's tokens"},
-      {"text_max_tokens", at<&O::text_max_tokens>, WholeRule{4, 65536}, kFixed,
-       "pixel_dit: captions are cut here, never inside a UTF-8 character"},
+  };
+}
+
+std::vector<Option> latent_options() {
+  return {
+      {"latent_channels", at<&O::latent_channels>, WholeRule{1, 4096}, kFixed,
+       "dit, pixart, sd3, flux, autoencoder: values of a latent"},
+      {"latent_pixels", at<&O::latent_pixels>, WholeRule{1, 256}, kFixed,
+       "dit, pixart, sd3, flux: pixels a side of one latent of the autoencoder (8 for most)"},
+      {"learned_variance", at<&O::learned_variance>, BoolRule{}, kFixed,
+       "dit, pixart: the network puts out a variance beside its prediction"},
+      {"sample_size", at<&O::sample_size>, WholeRule{1, 65536}, kFixed,
+       "dit, pixart, sd3: latents a side at which neighbouring patches are one position apart"},
+      {"text_channels", at<&O::text_channels>, WholeRule{0, 1'000'000}, kFixed,
+       "pixart, sd3, flux: values of a token of the text encoder; needed"},
+      {"pooled_channels", at<&O::pooled_channels>, WholeRule{0, 1'000'000}, kFixed,
+       "sd3, flux: values of the pooled text; needed"},
+      {"classes", at<&O::classes>, WholeRule{0, 100'000'000}, kFixed,
+       "dit: number of classes; captions are their numbers from 0; needed"},
+      {"interpolation_scale", at<&O::interpolation_scale>, NumberRule{0.0, 1024.0, true, false}, kFixed,
+       "pixart: positions are divided by it"},
+      {"size_conditions", at<&O::size_conditions>, BoolRule{}, kFixed,
+       "pixart: the network is told resolution and aspect ratio"},
+      {"max_positions", at<&O::max_positions>, WholeRule{1, 65536}, kFixed,
+       "sd3: rows and columns of the table of positions"},
+      {"dual_attention_layers", at<&O::dual_attention_layers>, WholeListRule{{0, 1024}, true}, kFixed,
+       "sd3: blocks with a second attention of the image alone"},
+      {"qk_norm", at<&O::qk_norm>, BoolRule{}, kFixed, "sd3: RMS norm of queries and keys"},
+      {"single_depth", at<&O::single_depth>, WholeRule{0, 1024}, kFixed, "flux: blocks with one stream"},
+      {"guidance_input", at<&O::guidance_input>, BoolRule{}, kFixed,
+       "flux: the guidance scale is an input of the network"},
+      {"rope_axes", at<&O::rope_axes>, WholeListRule{{2, 65536}}, kFixed,
+       "flux: values of a head that each axis turns"},
+  };
+}
+
+std::vector<Option> autoencoder_options() {
+  return {
+      {"stage_channels", at<&O::stage_channels>, WholeListRule{{1, 65536}}, kFixed,
+       "autoencoder: channels of each stage, finest first; each but the last halves the sides"},
+      {"layers_per_stage", at<&O::layers_per_stage>, WholeRule{1, 64}, kFixed,
+       "autoencoder: residual blocks of a stage"},
+      {"norm_groups", at<&O::norm_groups>, WholeRule{1, 4096}, kFixed,
+       "autoencoder: groups of channels with a norm of their own"},
+      {"quant_convs", at<&O::quant_convs>, BoolRule{}, kFixed,
+       "autoencoder: 1 x 1 convolutions on both sides of the latents"},
+      {"middle_attention", at<&O::middle_attention>, BoolRule{}, kFixed,
+       "autoencoder: attention in the middle of encoder and decoder"},
   };
 }
 
@@ -84,7 +135,8 @@ std::vector<Option> rope_options() {
 
 Section model_section() {
   Section section{"model", "The network.", shared_options()};
-  for (auto&& group : {pixel_dit_options(), language_options(), rope_options()})
+  for (auto&& group :
+       {picture_options(), latent_options(), autoencoder_options(), language_options(), rope_options()})
     section.options.insert(section.options.end(), group.begin(), group.end());
   return section;
 }

@@ -144,12 +144,17 @@ Problem read(const BoolRule& rule, const Option& option, const YamlNode& node, R
   return std::nullopt;
 }
 
-Problem read(const TextListRule& rule, const Option& option, const YamlNode& node, RunFile& file) {
+/// Nothing if the node is a list that may be read.
+template <typename ListRule>
+Problem refuse_list(const ListRule& rule, const YamlNode& node) {
   if (node.kind == Kind::kScalar) return wrong(rule, node, fmt::format("Did you mean [{}]?", node.text));
-  if (node.kind != Kind::kList || (node.items.empty() && !rule.may_be_empty)) {
-    return node.kind == Kind::kList ? fmt::format("expected {}, got an empty list", describe(rule))
-                                    : wrong(rule, node);
-  }
+  if (node.kind != Kind::kList) return wrong(rule, node);
+  if (!node.items.empty() || rule.may_be_empty) return std::nullopt;
+  return fmt::format("expected {}, got an empty list", describe(rule));
+}
+
+Problem read(const TextListRule& rule, const Option& option, const YamlNode& node, RunFile& file) {
+  if (auto problem = refuse_list(rule, node)) return problem;
   std::vector<std::string> texts;
   for (const YamlNode& item : node.items) {
     if (!is_text(item, rule.pattern)) return wrong(rule, item);
@@ -159,6 +164,19 @@ Problem read(const TextListRule& rule, const Option& option, const YamlNode& nod
     texts.push_back(item.text);
   }
   field<std::vector<std::string>>(option, file) = std::move(texts);
+  return std::nullopt;
+}
+
+Problem read(const WholeListRule& rule, const Option& option, const YamlNode& node, RunFile& file) {
+  if (auto problem = refuse_list(rule, node)) return problem;
+  std::vector<int64_t> values;
+  for (const YamlNode& item : node.items) {
+    Problem problem;
+    const auto value = number_of(rule.item, item, problem);
+    if (!value) return problem;
+    values.push_back(*value);
+  }
+  field<std::vector<int64_t>>(option, file) = std::move(values);
   return std::nullopt;
 }
 
@@ -187,6 +205,9 @@ std::string words_of(const BoolRule&) {
 }
 std::string words_of(const TextListRule& rule) {
   return fmt::format("a list of {}", rule.words);
+}
+std::string words_of(const WholeListRule& rule) {
+  return fmt::format("a list of whole numbers in [{}, {}]", rule.item.min, rule.item.max);
 }
 
 // ---- values as YAML
@@ -227,6 +248,9 @@ struct FormatVisitor {
     std::vector<std::string> texts;
     for (const std::string& text : value) texts.push_back(yaml_text(text));
     return fmt::format("[{}]", fmt::join(texts, ", "));
+  }
+  std::string operator()(const std::vector<int64_t>& value) const {
+    return fmt::format("[{}]", fmt::join(value, ", "));
   }
 };
 

@@ -2,12 +2,17 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "chiliad/spec/options/autoencoder.h"
+#include "chiliad/spec/options/diffusion.h"
 
 namespace chiliad::spec {
 
-/// Section `model`. Families: `pixel_dit`, a diffusion transformer on pixels; `llama` and `qwen2`, causal
-/// language models with the parameters of Hugging Face checkpoints. Options of another family keep their
-/// defaults.
+/// Section `model`. Families: `pixel_dit`, a diffusion transformer on pixels; `dit`, `pixart`, `sd3` and
+/// `flux`, diffusion transformers on latents; `autoencoder`, which makes latents; `llama` and `qwen2`, causal
+/// language models. All but pixel_dit have the parameters of Hugging Face checkpoints. Options of another
+/// family keep their defaults.
 struct ModelOptions {
   std::string family = "pixel_dit";
   int64_t width = 256;  ///< D
@@ -15,11 +20,38 @@ struct ModelOptions {
   int64_t heads = 4;
   std::string weights;  ///< folder or file of published weights to start from; empty: drawn by run.seed
 
+  // Diffusion transformers
+  int64_t patch = 8;              ///< pixels, or latents, a side
+  int64_t text_max_tokens = 128;  ///< captions are cut here (pixel_dit: never inside a UTF-8 character)
+
   // pixel_dit
-  int64_t patch = 8;  ///< pixels a side
   int64_t mlp_ratio = 4;
-  int64_t text_layers = 1;        ///< encoder layers over the caption tokens
-  int64_t text_max_tokens = 128;  ///< captions are cut here (never inside a UTF-8 character)
+  int64_t text_layers = 1;  ///< encoder layers over the caption tokens
+
+  // dit, pixart, sd3, flux (spec/options/diffusion.h says more) and autoencoder
+  int64_t latent_channels = 4;
+  // dit, pixart, sd3, flux
+  int64_t latent_pixels = 8;         ///< pixels a side of one latent
+  bool learned_variance = false;     ///< dit, pixart: a second half of channels
+  int64_t sample_size = 32;          ///< dit, pixart, sd3: latents a side at which patches are one apart
+  int64_t text_channels = 0;         ///< of the text encoder's tokens
+  int64_t pooled_channels = 0;       ///< sd3, flux
+  int64_t classes = 0;               ///< dit; needed
+  double interpolation_scale = 1.0;  ///< pixart
+  bool size_conditions = false;      ///< pixart
+  int64_t max_positions = 96;        ///< sd3
+  std::vector<int64_t> dual_attention_layers;     ///< sd3
+  bool qk_norm = false;                           ///< sd3
+  int64_t single_depth = 0;                       ///< flux
+  bool guidance_input = false;                    ///< flux: the guidance scale is an input
+  std::vector<int64_t> rope_axes = {16, 56, 56};  ///< flux
+
+  // autoencoder (spec/options/autoencoder.h)
+  std::vector<int64_t> stage_channels = {128, 256, 512, 512};
+  int64_t layers_per_stage = 2;
+  int64_t norm_groups = 32;
+  bool quant_convs = true;
+  bool middle_attention = true;
 
   // llama, qwen2
   int64_t kv_heads = 0;    ///< heads of keys and values; divides heads; 0: as many as heads
@@ -45,5 +77,24 @@ struct ModelOptions {
 [[nodiscard]] inline bool is_language_model(const ModelOptions& options) {
   return options.family == "llama" || options.family == "qwen2";
 }
+/// Whether the family is a diffusion transformer on latents.
+[[nodiscard]] inline bool is_latent_diffusion(const ModelOptions& options) {
+  return options.family == "dit" || options.family == "pixart" || options.family == "sd3" ||
+         options.family == "flux";
+}
+[[nodiscard]] inline bool is_autoencoder(const ModelOptions& options) {
+  return options.family == "autoencoder";
+}
+/// Whether pictures are made from captions (dit has classes).
+[[nodiscard]] inline bool reads_captions(const ModelOptions& options) {
+  return options.family == "pixel_dit" || (is_latent_diffusion(options) && options.family != "dit");
+}
+
+/// The same options as the families' own code takes them.
+[[nodiscard]] DiffusionOptions diffusion_options(const ModelOptions& options);
+[[nodiscard]] AutoencoderOptions autoencoder_options(const ModelOptions& options);
+
+/// Pixels a side of one image token: a patch, or of an autoencoder one latent.
+[[nodiscard]] int64_t token_pixels(const ModelOptions& options);
 
 }  // namespace chiliad::spec

@@ -1,0 +1,251 @@
+#include "chiliad/features/column.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "chiliad/base/error.h"
+#include "chiliad/io/file.h"
+#include "chiliad/weights/safetensors.h"
+
+namespace chiliad::features {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr int64_t kMaxSummaryBytes = 64 << 20;
+constexpr const char* kSummaryFile = "column.json";
+
+Json summary_json(const ColumnSummary& summary) {
+  return {{"features", summary.num_features},
+          {"refused", summary.num_refused},
+          {"bytes", summary.num_bytes},
+          {"dtype", dtype_name(summary.dtype)},
+          {"channels", summary.channels},
+          {"pooled_channels", summary.pooled_channels},
+          {"latent_pixels", summary.latent_pixels},
+          {"distributions", summary.distributions},
+          {"mean", summary.mean},
+          {"deviation", summary.deviation},   {"scaling_factor", summary.scaling_factor},
+          {"shift_factor", summary.shift_factor}};
+}
+
+ColumnSummary read_summary(const Json& json) {
+  ColumnSummary summary;
+  json.at("features").get_to(summary.num_features);
+  json.at("refused").get_to(summary.num_refused);
+  json.at("bytes").get_to(summary.num_bytes);
+  summary.dtype = json.at("dtype").get<std::string>() == dtype_name(DType::kBF16) ? DType::kBF16 : DType::kF32;
+  json.at("channels").get_to(summary.channels);
+  json.at("pooled_channels").get_to(summary.pooled_channels);
+  json.at("latent_pixels").get_to(summary.latent_pixels);
+  json.at("distributions").get_to(summary.distributions);
+  json.at("mean").get_to(summary.mean);
+  json.at("deviation").get_to(summary.deviation);
+  json.at("scaling_factor").get_to(summary.scaling_factor);
+  json.at("shift_factor").get_to(summary.shift_factor);
+  return summary;
+}
+
+Json facts_json(const Identity& identity) {
+  Json facts = Json::object();
+  for (const auto& [name, value] : identity.facts) facts[name] = value;
+  return facts;
+}
+
+Json read_json(const fs::path& path) {
+  try {
+    return Json::parse(io::read_text(path, kMaxSummaryBytes));
+  } catch (const Json::exception& error) {
+    throw CorruptData(path.string(), fmt::format("is no JSON: {}", error.what()));
+  }
+}
+
+/// Facts of the wanted column that the other one has differently.
+std::string difference(const Json& facts, const Identity& wanted) {
+  std::string text;
+  for (const auto& [name, value] : wanted.facts) {
+    const std::string other = facts.contains(name) ? facts.at(name).get<std::string>() : "not there";
+    if (other == value) continue;
+    text += fmt::format("{}{}: was {}, is {}", text.empty() ? "" : "; ", name, other, value);
+  }
+  return text;
+}
+
+/// Of the other columns of the kind, what makes the one that is most like it another one.
+std::string nearest_difference(const fs::path& columns, const Identity& wanted) {
+  std::string best;
+  if (!fs::is_directory(columns)) return best;
+  std::vector<fs::path> others;
+  for (const auto& entry : fs::directory_iterator(columns)) {
+    const auto name = entry.path().filename().string();
+    if (name.starts_with(std::string(kind_name(wanted.kind)) + "-") && fs::exists(entry.path() / kSummaryFile))
+      others.push_back(entry.path());
+  }
+  std::sort(others.begin(), others.end());
+  for (const auto& other : others) {
+    const auto text = difference(read_json(other / kSummaryFile).at("facts"), wanted);
+    if (best.empty() || text.size() < best.size()) best = text;
+  }
+  return best;
+}
+
+[[noreturn]] void refuse(const index::Index& index, const Identity& identity) {
+  const std::string what =
+      identity.kind == Kind::kLatents ? "latents of its pictures" : "encoded captions";
+  const std::string other = nearest_difference(index.folder() / "columns", identity);
+  throw InvalidInput(
+      index.folder().string(),
+      fmt::format("has no {} for this run file{}. Run `chiliad encode RUN.yaml` first", what,
+                  other.empty() ? "" : fmt::format(" (there are others, of which {})", other)));
+}
+
+}  // namespace
+
+fs::path column_folder(const index::Index& index, const Identity& identity) {
+  return index.folder() / "columns" / identity.folder_name();
+}
+
+fs::path part_path(const fs::path& column, const Digest& shard, int64_t part) {
+  return column / shard.hex().substr(0, 16) / fmt::format("{:06}.safetensors", part);
+}
+
+fs::path empty_text_path(const fs::path& column) {
+  return column / "empty.safetensors";
+}
+
+void finish_column(const fs::path& column, const Identity& identity, const PartCounts& parts,
+                   const ColumnSummary& summary) {
+  Json list = Json::array();
+  for (const auto& [shard, count] : parts) list.push_back({{"shard", shard.hex()}, {"parts", count}});
+  const Json json{{"version", 1},
+                  {"kind", kind_name(identity.kind)},
+                  {"key", identity.key().hex()},
+                  {"facts", facts_json(identity)},
+                  {"summary", summary_json(summary)},
+                  {"shards", list}};
+  io::write_atomic(column / kSummaryFile, json.dump(1) + "\n");
+}
+
+Column Column::open(const index::Index& index, const Identity& identity) {
+  const fs::path folder = column_folder(index, identity);
+  if (!fs::exists(folder / kSummaryFile)) refuse(index, identity);
+  Column column;
+  column.folder_ = folder;
+  column.identity_ = identity;
+  std::map<Digest, int64_t> parts;
+  try {
+    const Json json = read_json(folder / kSummaryFile);
+    if (json.at("key").get<std::string>() != identity.key().hex()) refuse(index, identity);
+    column.summary_ = read_summary(json.at("summary"));
+    for (const auto& shard : json.at("shards"))
+      parts.emplace(Digest::from_hex(shard.at("shard").get<std::string>()), shard.at("parts").get<int64_t>());
+  } catch (const Json::exception& error) {
+    throw CorruptData((folder / kSummaryFile).string(), error.what());
+  }
+  for (const auto& shard : index.shards()) {
+    const auto found = parts.find(shard.content);
+    if (found == parts.end()) refuse(index, identity);  // the index has grown
+    column.add_shard(shard.content, found->second);
+  }
+  if (identity.kind != Kind::kText) return column;
+  const auto path = empty_text_path(folder);
+  const auto file = io::File::open_read(path);
+  for (const auto& entry : read_part(path, identity.key()).entries) {
+    Feature feature{entry.id, entry.dtype, entry.shape, {}};
+    feature.bytes.resize(static_cast<size_t>(entry.num_bytes));
+    file.read_at(entry.begin, feature.bytes);
+    if (hash64(std::span<const std::byte>(feature.bytes)) != entry.checksum)
+      throw CorruptData(path.string(), "its bytes are not those that were written. Remove it and encode again");
+    column.empty_text_.push_back(std::move(feature));
+  }
+  return column;
+}
+
+void Column::add_shard(const Digest& content, int64_t num_parts) {
+  Shard shard;
+  shard.content = content;
+  for (int64_t part = 0; part < num_parts; ++part) {
+    const auto path = part_path(folder_, content, part);
+    if (!fs::exists(path))
+      throw CorruptData(path.string(), "is missing from a whole column. Run `chiliad encode RUN.yaml` again");
+    PartContent read = read_part(path, identity_.key());
+    for (auto& entry : read.entries) shard.places.push_back({std::move(entry), part});
+    shard.refused.merge(read.refused);
+  }
+  std::sort(shard.places.begin(), shard.places.end(),
+            [](const Place& a, const Place& b) { return a.entry.id < b.entry.id; });
+  shards_.push_back(std::move(shard));
+}
+
+FeatureShape Column::latents_of(int64_t width, int64_t height) const {
+  const int64_t rows = height / summary_.latent_pixels;
+  const int64_t columns = width / summary_.latent_pixels;
+  if (!summary_.distributions) return {summary_.dtype, Shape{summary_.channels, rows, columns}};
+  return {summary_.dtype, Shape{2, summary_.channels, rows, columns}};
+}
+
+FeatureShape Column::text_of(int64_t num_tokens) const {
+  return {summary_.dtype, Shape{num_tokens, summary_.channels}};
+}
+
+std::optional<FeatureShape> Column::pooled() const {
+  if (summary_.pooled_channels == 0) return std::nullopt;
+  return FeatureShape{summary_.dtype, Shape{summary_.pooled_channels}};
+}
+
+uint32_t Column::token_count(uint32_t shard, uint32_t caption) const {
+  const auto* entry = find(shard, {caption, false});
+  return entry == nullptr ? 1 : static_cast<uint32_t>(entry->shape[0]);
+}
+
+void Column::check_model(const spec::ModelOptions& model) const {
+  const auto compare = [](const char* key, int64_t expected, int64_t got, const char* what) {
+    if (expected == got) return;
+    throw InvalidInput(key, fmt::format("expected {} of {}, got {}. Set it to {}", what, expected, got, expected));
+  };
+  if (identity_.kind == Kind::kLatents) {
+    compare("model.latent_channels", summary_.channels, model.latent_channels, "the autoencoder's channels");
+    compare("model.latent_pixels", summary_.latent_pixels, model.latent_pixels, "the autoencoder's factor");
+    return;
+  }
+  compare("model.text_channels", summary_.channels, model.text_channels, "the text encoder's width");
+  if (model.family == "sd3" || model.family == "flux")
+    compare("model.pooled_channels", summary_.pooled_channels, model.pooled_channels,
+            "the text encoder's pooled width");
+}
+
+const Column::Place* Column::place(uint32_t shard, FeatureId id) const {
+  const auto& places = shards_.at(shard).places;
+  const auto found = std::lower_bound(places.begin(), places.end(), id,
+                                      [](const Place& place, FeatureId wanted) { return place.entry.id < wanted; });
+  return found == places.end() || found->entry.id != id ? nullptr : &*found;
+}
+
+const FeatureEntry* Column::find(uint32_t shard, FeatureId id) const {
+  const Place* found = place(shard, id);
+  return found == nullptr ? nullptr : &found->entry;
+}
+
+std::string Column::read(uint32_t shard, FeatureId id, std::span<std::byte> out) const {
+  const auto& refused = shards_.at(shard).refused;
+  if (const auto found = refused.find(id.number); found != refused.end()) return found->second;
+  const Place* place = this->place(shard, id);
+  CHILIAD_CHECK(place != nullptr, "the column has no feature {} of shard {}", id.number, shard);
+  CHILIAD_CHECK_EQ(static_cast<int64_t>(out.size()), place->entry.num_bytes);
+  const auto path = part_path(folder_, shards_[shard].content, place->part);
+  const auto file = io::File::open_read(path);
+  const int64_t got = file.read_some_at(place->entry.begin, out);
+  if (got < place->entry.num_bytes)
+    return fmt::format("{}: ends before feature {}", path.filename().string(), id.number);
+  const uint64_t checksum = hash64(std::span<const std::byte>(out));
+  if (checksum == place->entry.checksum) return "";
+  return fmt::format("{}/{}: feature {}: checksum: expected {:016x}, got {:016x}. Remove the file and encode "
+                     "again",
+                     path.parent_path().filename().string(), path.filename().string(), id.number,
+                     place->entry.checksum, checksum);
+}
+
+}  // namespace chiliad::features

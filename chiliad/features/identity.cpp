@@ -1,0 +1,111 @@
+#include "chiliad/features/identity.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "chiliad/base/error.h"
+#include "chiliad/io/file.h"
+
+namespace chiliad::features {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kChunk = 4 << 20;
+
+void add_file(Hasher& hasher, const fs::path& path) {
+  const auto file = io::File::open_read(path);
+  const int64_t size = file.size();
+  hasher.add(path.filename().string()).add(size);
+  std::vector<std::byte> chunk;
+  for (int64_t at = 0; at < size; at += kChunk) {
+    chunk.resize(static_cast<size_t>(std::min(kChunk, size - at)));
+    file.read_at(at, chunk);
+    hasher.add_bytes(chunk);
+  }
+}
+
+bool decides(const fs::path& path) {
+  constexpr std::array<std::string_view, 4> kEndings{".json", ".txt", ".model", ".safetensors"};
+  return std::find(kEndings.begin(), kEndings.end(), path.extension().string()) != kEndings.end();
+}
+
+std::string encoder_fact(const char* key, const std::string& folder) {
+  if (folder.empty())
+    throw InvalidInput(key, "expected the folder of an encoder, got nothing. Set it");
+  if (!fs::is_directory(folder)) {
+    throw InvalidInput(key, fmt::format("expected the folder of an encoder, got {}, which is no folder. Paths "
+                                        "are from the current folder",
+                                        folder));
+  }
+  return encoder_digest(folder).hex();
+}
+
+}  // namespace
+
+const char* kind_name(Kind kind) {
+  return kind == Kind::kLatents ? "latents" : "text";
+}
+
+Digest Identity::key() const {
+  Hasher hasher;
+  hasher.add(kind_name(kind));
+  for (const auto& [name, value] : facts) hasher.add(name).add(value);
+  return hasher.digest();
+}
+
+std::string Identity::folder_name() const {
+  return fmt::format("{}-{}", kind_name(kind), key().hex().substr(0, 16));
+}
+
+Identity identity_of(const spec::RunFile& run, Kind kind) {
+  const auto& data = run.data;
+  const auto& encoders = run.encoders;
+  Identity identity;
+  identity.kind = kind;
+  const auto add = [&](const char* name, std::string value) {
+    identity.facts.emplace_back(name, std::move(value));
+  };
+  if (kind == Kind::kLatents) {
+    add("encoder", encoder_fact("encoders.pictures", encoders.pictures));
+    add("encoders.latents", encoders.latents);
+    add("data.resolution", fmt::format("{}", data.resolution));
+    add("data.bucket_step", fmt::format("{}", data.bucket_step));
+    add("data.bucket_min", fmt::format("{}", data.bucket_min));
+    add("data.bucket_max", fmt::format("{}", data.bucket_max));
+    add("data.background", data.background);
+    add("data.flip", data.flip ? "true" : "false");
+  } else {
+    add("encoder", encoder_fact("encoders.text", encoders.text));
+    add("model.text_max_tokens", fmt::format("{}", run.model.text_max_tokens));
+  }
+  add("encoders.dtype", encoders.dtype);
+  add("encoders.batch", fmt::format("{}", encoders.batch));
+  // Which samples and captions there are.
+  add("data.languages", fmt::format("{}", fmt::join(data.languages, " ")));
+  add("data.max_aspect_error", fmt::format("{}", data.max_aspect_error));
+  add("data.limit", fmt::format("{}", data.limit));
+  return identity;
+}
+
+std::vector<Kind> kinds_of(const spec::RunFile& run) {
+  if (!spec::is_latent_diffusion(run.model)) return {};
+  if (!spec::reads_captions(run.model)) return {Kind::kLatents};
+  return {Kind::kLatents, Kind::kText};
+}
+
+Digest encoder_digest(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.is_regular_file() && decides(entry.path())) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  Hasher hasher;
+  for (const auto& file : files) add_file(hasher, file);
+  return hasher.digest();
+}
+
+}  // namespace chiliad::features

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "chiliad/base/hash.h"
+#include "chiliad/spec/run_file.h"
+
+namespace chiliad::features {
+
+/// Kinds of columns.
+enum class Kind {
+  kLatents,  ///< of pictures
+  kText,     ///< of captions
+};
+[[nodiscard]] const char* kind_name(Kind kind);
+
+/// Everything that the values of a column depend on beside the data itself: the encoder and what is done
+/// before it. Columns of one kind with other facts lie beside each other.
+struct Identity {
+  Kind kind = Kind::kLatents;
+  std::vector<std::pair<std::string, std::string>> facts;  ///< in a fixed order
+
+  [[nodiscard]] Digest key() const;
+  /// Name of the column's folder: kind and the begin of its key.
+  [[nodiscard]] std::string folder_name() const;
+};
+
+/// Identity of the run's column of that kind. Reads the whole encoder. Throws InvalidInput naming the run
+/// file's key where there is no encoder.
+[[nodiscard]] Identity identity_of(const spec::RunFile& run, Kind kind);
+
+/// The kinds that the run's model reads.
+[[nodiscard]] std::vector<Kind> kinds_of(const spec::RunFile& run);
+
+/// Digest of a folder's files that decide what its encoder computes: *.json, *.txt, *.model and *.safetensors,
+/// names and bytes, not of subfolders.
+[[nodiscard]] Digest encoder_digest(const std::filesystem::path& folder);
+
+}  // namespace chiliad::features

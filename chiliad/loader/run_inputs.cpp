@@ -1,0 +1,89 @@
+#include "chiliad/loader/run_inputs.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "chiliad/base/error.h"
+#include "chiliad/features/identity.h"
+#include "chiliad/image/color.h"
+#include "chiliad/stepplan/work_model.h"
+#include "chiliad/text/byte_tokenizer.h"
+
+namespace chiliad::loader {
+namespace {
+
+std::shared_ptr<const text::DocumentEncoder> open_documents(const spec::RunFile& run) {
+  if (run.data.mode != "pack") return nullptr;
+  auto encoder = text::DocumentEncoder::open(run.data.tokenizer, run.data.end_token);
+  const int64_t needed = encoder->tokenizer().vocabulary_size();
+  if (run.model.vocabulary >= needed) return encoder;
+  throw InvalidInput(
+      "model.vocabulary",
+      fmt::format("expected at least the {} ids of the tokenizer, got {}. Set it to {} or more", needed,
+                  run.model.vocabulary, needed));
+}
+
+std::shared_ptr<const features::Column> open_column(const spec::RunFile& run, const index::Index& index,
+                                                    features::Kind kind) {
+  auto column = features::Column::open(index, features::identity_of(run, kind));
+  column.check_model(run.model);
+  return std::make_shared<const features::Column>(std::move(column));
+}
+
+}  // namespace
+
+RunInputs open_inputs(const spec::RunFile& run, const index::Index& index) {
+  RunInputs inputs;
+  inputs.documents = open_documents(run);
+  for (const features::Kind kind : features::kinds_of(run)) {
+    auto& place = kind == features::Kind::kLatents ? inputs.columns.latents : inputs.columns.text;
+    place = open_column(run, index, kind);
+  }
+  return inputs;
+}
+
+stepplan::Plan open_plan(const spec::RunFile& run, const index::Index& index, const RunInputs& inputs) {
+  if (inputs.documents != nullptr) {
+    const Digest digest = inputs.documents->digest();
+    return {index, run.data, run.run.seed, stepplan::column_counts(index, digest), digest};
+  }
+  if (const auto column = inputs.columns.text; column != nullptr) {
+    return {index, run.data, run.run.seed,
+            [column](uint32_t shard, uint32_t caption) { return column->token_count(shard, caption); }};
+  }
+  if (run.model.family != "pixel_dit")
+    return {index, run.data, run.run.seed, [](uint32_t, uint32_t) { return 1U; }};
+  const Digest digest = text::ByteTokenizer(run.model.text_max_tokens).digest();
+  return {index, run.data, run.run.seed, stepplan::column_counts(index, digest), digest};
+}
+
+LoaderOptions loader_options(const spec::RunFile& run, const RunInputs& inputs) {
+  LoaderOptions options;
+  options.documents = inputs.documents;
+  options.columns = inputs.columns;
+  options.classes = run.model.classes;
+  if (inputs.documents != nullptr) options.sequence_length = run.data.sequence_length;
+  options.num_threads = static_cast<int>(run.data.loader_threads);
+  options.prefetch_steps = run.data.prefetch_steps;
+  options.prefetch_bytes = run.data.prefetch_bytes;
+  options.cache_bytes = run.data.cache_bytes;
+  options.max_tokens = run.model.text_max_tokens;
+  options.background = image::parse_color(run.data.background);
+  return options;
+}
+
+stepplan::PackOptions pack_options(const spec::RunFile& run, const spec::Rates& rates, int num_ranks) {
+  stepplan::PackOptions options;
+  options.num_ranks = num_ranks;
+  options.max_items = run.data.micro_batch_items;
+  if (run.data.mode == "pack") {
+    options.max_tokens = run.data.micro_batch_tokens;
+    options.row_work = stepplan::make_row_work(run.model, rates);
+  } else {
+    options.work = stepplan::make_work_model(run.model, rates);
+  }
+  return options;
+}
+
+}  // namespace chiliad::loader

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+
+#include "chiliad/index/index.h"
+#include "chiliad/loader/loader.h"
+#include "chiliad/spec/run_file.h"
+#include "chiliad/spec/work.h"
+#include "chiliad/stepplan/plan.h"
+#include "chiliad/text/document_encoder.h"
+
+namespace chiliad::loader {
+
+/// What a run reads beside its index, by its model: a document encoder (language models), columns of frozen
+/// encoders (models on latents), or nothing.
+struct RunInputs {
+  std::shared_ptr<const text::DocumentEncoder> documents;
+  FeatureColumns columns;
+};
+
+/// Throws InvalidInput where a column is not there or does not fit the model, and naming model.vocabulary
+/// where the model has fewer ids than the tokenizer.
+[[nodiscard]] RunInputs open_inputs(const spec::RunFile& run, const index::Index& index);
+
+/// The run's plan; `index` outlives it. Token counts are those of the index's token columns, or of the
+/// encoded captions.
+[[nodiscard]] stepplan::Plan open_plan(const spec::RunFile& run, const index::Index& index,
+                                       const RunInputs& inputs);
+
+/// What the run file says about loading; the rank, and how steps are cut, are the caller's.
+[[nodiscard]] LoaderOptions loader_options(const spec::RunFile& run, const RunInputs& inputs);
+
+/// How the run's layout cuts a step.
+[[nodiscard]] stepplan::PackOptions pack_options(const spec::RunFile& run, const spec::Rates& rates,
+                                                 int num_ranks);
+
+}  // namespace chiliad::loader

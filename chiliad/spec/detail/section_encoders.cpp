@@ -1,0 +1,36 @@
+#include "chiliad/spec/detail/sections.h"
+
+namespace chiliad::spec::detail {
+namespace {
+
+template <auto Member>
+constexpr Access at = kAccess<&RunFile::encoders, Member>;
+
+}  // namespace
+
+Section encoders_section() {
+  using O = EncodersOptions;
+  using enum OnResume;
+  return {
+      "encoders",
+      "Frozen encoders of families that work on latents: `chiliad encode RUN.yaml` runs them over the data, "
+      "and training reads what they made.",
+      {
+          {"pictures", at<&O::pictures>, TextRule{}, kFree,
+           "folder of an AutoencoderKL (Hugging Face layout); may move, its identity is checked"},
+          {"latents", at<&O::latents>, ChoiceRule{{"sample", "mean"}}, kFixed,
+           "sample: drawn from each picture's distribution every time that it is shown; mean: its mean"},
+          {"latent_scale", at<&O::latent_scale>, NumberRule{0.0, 1e6}, kFixed,
+           "the model sees (latent - latent_shift) * latent_scale; 0: both as the autoencoder's config.json "
+           "says"},
+          {"latent_shift", at<&O::latent_shift>, NumberRule{-1e6, 1e6}, kFixed, "see latent_scale"},
+          {"text", at<&O::text>, TextRule{}, kFree,
+           "folder of a text encoder with its tokenizer (BERT, CLIP or T5, Hugging Face layout); may move, its "
+           "identity is checked"},
+          {"dtype", at<&O::dtype>, ChoiceRule{{"fp32", "bf16"}}, kFixed, "of what is stored"},
+          {"batch", at<&O::batch>, WholeRule{1, 4096}, kFixed,
+           "items that go through an encoder together; another one rounds differently"},
+      }};
+}
+
+}  // namespace chiliad::spec::detail
