@@ -163,8 +163,8 @@ void print(const Column& column, const features::ColumnSummary& summary) {
              summary.mean, summary.deviation, summary.scaling_factor);
   const double scaled = summary.deviation * summary.scaling_factor;
   if (summary.deviation > 0.0 && (scaled < 0.5 || scaled > 2.0))
-    fmt::print(", which makes it {:.3f}: encoders.latent_scale: {:.4f} would make it 1", scaled,
-               1.0 / summary.deviation);
+    fmt::print(", which makes it {:.3f}.\n{:<8} encoders.latent_scale: {:.4f} with latent_shift: {:.4f} would make it 1",
+               scaled, "", 1.0 / summary.deviation, summary.mean);
   fmt::print("\n");
 }
 

@@ -16,7 +16,10 @@
 #include "chiliad/base/error.h"
 #include "chiliad/io/file.h"
 #include "chiliad/spec/run_file.h"
+#include "chiliad/weights/configs/autoencoder.h"
+#include "chiliad/weights/configs/diffusion.h"
 #include "chiliad/weights/configs/language.h"
+#include "chiliad/weights/key_tables/model_keys.h"
 #include "chiliad/weights/safetensors.h"
 
 namespace chiliad::checkpoint {
@@ -34,14 +37,16 @@ struct Exported {
   std::string name;
 };
 
-std::vector<Exported> tensors_to_export(const Checkpoint& checkpoint, bool average) {
+std::vector<Exported> tensors_to_export(const Checkpoint& checkpoint, const spec::ModelOptions& model,
+                                        bool average) {
   std::vector<Exported> list;
   bool has_average = false;
   for (const auto& tensor : checkpoint.tensors()) {
     if (tensor.section != "model") continue;
     const Tensor* better = average ? checkpoint.find("ema", tensor.name) : nullptr;
     has_average = has_average || better != nullptr;
-    list.push_back({better != nullptr ? better : &tensor, tensor.name});
+    for (auto& key : weights::published_keys_of(model, tensor.name))
+      list.push_back({better != nullptr ? better : &tensor, std::move(key)});
   }
   if (average && !has_average) {
     throw InvalidInput(checkpoint.path().string(),
@@ -128,6 +133,11 @@ std::vector<size_t> cut_into_files(std::span<const Exported> tensors, const Expo
 
 std::string config_json(const spec::RunFile& run, DType dtype) {
   using Json = nlohmann::ordered_json;
+  // Classes of diffusers take no dtype.
+  if (spec::is_latent_diffusion(run.model))
+    return weights::write_diffusion_config(spec::diffusion_options(run.model));
+  if (spec::is_autoencoder(run.model))
+    return weights::write_autoencoder_config(spec::autoencoder_options(run.model));
   Json config = spec::is_language_model(run.model) ? Json::parse(weights::language_config_json(run.model))
                                                    : Json{{"model_type", "chiliad_" + run.model.family},
                                                           {"width", run.model.width},
@@ -178,9 +188,16 @@ fs::path make_partial(const fs::path& target) {
   return name;
 }
 
-ExportReport write_files(const Checkpoint& checkpoint, const ExportOptions& options, const fs::path& folder,
+/// Diffusers and transformers look for different names.
+const char* file_stem(const spec::ModelOptions& model) {
+  return spec::is_latent_diffusion(model) || spec::is_autoencoder(model) ? "diffusion_pytorch_model" : "model";
+}
+
+ExportReport write_files(const Checkpoint& checkpoint, const spec::ModelOptions& model,
+                         const ExportOptions& options, const fs::path& folder,
                          const std::function<void(int64_t, int64_t)>& progress) {
-  const auto tensors = tensors_to_export(checkpoint, options.average);
+  const auto tensors = tensors_to_export(checkpoint, model, options.average);
+  const std::string stem = file_stem(model);
   const auto ends = cut_into_files(tensors, options);
   ExportReport report;
   report.num_tensors = std::ssize(tensors);
@@ -192,12 +209,12 @@ ExportReport write_files(const Checkpoint& checkpoint, const ExportOptions& opti
   size_t begin = 0;
   for (size_t i = 0; i < ends.size(); ++i) {
     const std::string name = ends.size() == 1
-                                 ? std::string("model.safetensors")
-                                 : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, ends.size());
+                                 ? stem + ".safetensors"
+                                 : fmt::format("{}-{:05}-of-{:05}.safetensors", stem, i + 1, ends.size());
     writer.write_file(folder / name, std::span(tensors).subspan(begin, ends[i] - begin));
     for (; begin < ends[i]; ++begin) index["weight_map"][tensors[begin].name] = name;
   }
-  if (ends.size() > 1) io::write_atomic(folder / "model.safetensors.index.json", index.dump(2) + "\n");
+  if (ends.size() > 1) io::write_atomic(folder / (stem + ".safetensors.index.json"), index.dump(2) + "\n");
   return report;
 }
 
@@ -211,7 +228,7 @@ ExportReport export_weights(const Checkpoint& checkpoint, const ExportOptions& o
       spec::parse_run_file(checkpoint.config(), (checkpoint.path() / "config").string(), "run", {});
   const fs::path partial = make_partial(target);
   try {
-    ExportReport report = write_files(checkpoint, options, partial, progress);
+    ExportReport report = write_files(checkpoint, run.model, options, partial, progress);
     io::write_atomic(partial / "config.json", config_json(run, options.dtype));
     const fs::path tokenizer = run.data.tokenizer;
     if (!tokenizer.empty() && !copy_tokenizer(tokenizer, partial)) report.missing_tokenizer = tokenizer;

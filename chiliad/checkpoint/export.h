@@ -22,8 +22,8 @@ struct ExportReport {
   std::filesystem::path missing_tokenizer;  ///< of the run, which was not found where it lay; empty: none
 };
 
-/// Writes the model of a checkpoint as Hugging Face does: model.safetensors, or several with
-/// model.safetensors.index.json, config.json, and the tokenizer of the run where it has one. The folder
+/// Writes the model of a checkpoint as Hugging Face does: model.safetensors (diffusers:
+/// diffusion_pytorch_model.safetensors), or several with an index.json, config.json, and the tokenizer of the run where it has one. The folder
 /// appears when it is complete; it must not be there before. Until then it is FOLDER.partial-XXXXXX, which an
 /// export that is killed leaves behind. Memory: a few MiB, whatever the model's size.
 /// progress: bytes done, of. Throws InvalidInput where there is no moving average or the folder exists,

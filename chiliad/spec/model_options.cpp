@@ -34,6 +34,7 @@ AutoencoderOptions autoencoder_options(const ModelOptions& options) {
   made.norm_groups = options.norm_groups;
   made.quant_conv = made.post_quant_conv = options.quant_convs;
   made.middle_attention = options.middle_attention;
+  made.scaling_factor = 1.0;  // what trains it knows no scale: `chiliad encode` measures it
   return made;
 }
 

@@ -1,5 +1,8 @@
 #include "chiliad/weights/key_tables/model_keys.h"
 
+#include "chiliad/weights/key_tables/autoencoder.h"
+#include "chiliad/weights/key_tables/diffusion.h"
+
 namespace chiliad::weights {
 namespace {
 
@@ -21,8 +24,14 @@ std::vector<KeyRule> language_rules(bool tied) {
 }  // namespace
 
 KeyTable model_keys(const spec::ModelOptions& options) {
-  if (!spec::is_language_model(options)) return KeyTable();
-  return KeyTable(language_rules(options.tied));
+  if (spec::is_language_model(options)) return KeyTable(language_rules(options.tied));
+  if (spec::is_latent_diffusion(options)) return diffusion_keys(spec::diffusion_options(options));
+  return spec::is_autoencoder(options) ? autoencoder_keys() : KeyTable();
+}
+
+std::vector<std::string> published_keys_of(const spec::ModelOptions& options, const std::string& parameter) {
+  if (!spec::is_latent_diffusion(options)) return {parameter};
+  return diffusers_keys_of(spec::diffusion_options(options), parameter);
 }
 
 }  // namespace chiliad::weights
