@@ -7,12 +7,11 @@
 #include "apps/worker/verbs.h"
 #include "chiliad/checkpoint/reader.h"
 #include "chiliad/device/tensor.h"
+#include "chiliad/generate/inference_model.h"
 #include "chiliad/generate/picture_grid.h"
 #include "chiliad/generate/retrieval.h"
 #include "chiliad/image/encode.h"
 #include "chiliad/io/file.h"
-#include "chiliad/text/byte_tokenizer.h"
-#include "chiliad/train/trainer.h"
 
 namespace chiliad::worker {
 namespace {
@@ -25,24 +24,26 @@ struct EvalArguments {
   double guidance = 2.0;
   uint64_t seed = 1;
   int threads = 2;
+  std::vector<std::string> overrides;
   bool json = false;
 };
 
 int run_eval(const EvalArguments& arguments) {
   device::set_compute_threads(arguments.threads);
   const auto checkpoint = checkpoint::open_newest(arguments.checkpoint);
-  const generate::InferenceModel model(checkpoint);
+  const generate::InferenceModel model(checkpoint, arguments.overrides);
+  const auto maker = generate::make_picture_maker(
+      model.run(), [&](layers::Carry carry) { return model.predict(std::move(carry)); });
   const auto& run = model.run();
   const auto index = index::Index::open(run.data.index);
-  const stepplan::Plan plan(
-      index, run.data, run.run.seed,
-      stepplan::column_counts(index, text::ByteTokenizer(run.model.text_max_tokens).digest()));
+  // Which captions are drawn does not depend on their lengths.
+  const stepplan::Plan plan(index, run.data, run.run.seed, [](uint32_t, uint32_t) { return 1U; });
   generate::RetrievalOptions options;
   options.num_captions = arguments.captions;
   options.seed = arguments.seed;
   options.sampler.steps = arguments.steps;
   options.sampler.guidance = arguments.guidance;
-  const auto report = generate::evaluate_retrieval(model, index, plan, options, {});
+  const auto report = generate::evaluate_retrieval(*maker, index, plan, options, {});
   if (!arguments.grid.empty()) {
     io::write_atomic(arguments.grid, image::encode_png(generate::make_grid(report.generated, 8, 4)));
   }
@@ -78,7 +79,7 @@ void add_eval(CLI::App& app, int& code) {
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   verb->add_option("--grid", arguments->grid, "PNG with the pictures made");
-  verb->add_option("--steps", arguments->steps, "Euler steps")
+  verb->add_option("--steps", arguments->steps, "steps of the solver")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   verb->add_option("--guidance", arguments->guidance, "classifier-free guidance; 1: none")
@@ -87,6 +88,8 @@ void add_eval(CLI::App& app, int& code) {
   verb->add_option("--threads", arguments->threads, "intra-op threads")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
+  verb->add_option("--set", arguments->overrides, "section.key=value over the run's own file, for paths that moved")
+      ->take_all();
   verb->add_flag("--json", arguments->json, "print the result as JSON");
   verb->callback([arguments, &code] { code = run_eval(*arguments); });
 }

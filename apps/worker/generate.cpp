@@ -11,7 +11,8 @@
 #include "chiliad/base/rng.h"
 #include "chiliad/checkpoint/reader.h"
 #include "chiliad/device/tensor.h"
-#include "chiliad/generate/euler.h"
+#include "chiliad/generate/inference_model.h"
+#include "chiliad/generate/sample.h"
 #include "chiliad/generate/picture_grid.h"
 #include "chiliad/image/encode.h"
 #include "chiliad/io/file.h"
@@ -29,6 +30,8 @@ struct GenerateArguments {
   int steps = 30;
   double guidance = 2.0;
   uint64_t seed = 1;
+  std::string solver = "auto";
+  std::vector<std::string> overrides;
   int columns = 8;
   int zoom = 4;
   int threads = 2;
@@ -51,7 +54,8 @@ std::vector<std::string> read_prompts(const GenerateArguments& arguments) {
 
 std::pair<int32_t, int32_t> parse_size(const std::string& text, const spec::RunFile& run) {
   if (text.empty()) {
-    const auto side = static_cast<int32_t>(run.data.resolution / run.model.patch * run.model.patch);
+    const int64_t unit = spec::token_pixels(run.model);
+    const auto side = static_cast<int32_t>(std::max(unit, run.data.resolution / unit * unit));
     return {side, side};
   }
   int width = 0;
@@ -69,11 +73,19 @@ void show_progress(int64_t done, int64_t total) {
   fmt::print(stderr, "\r{} of {} pictures{}", done, total, done == total ? "\n" : "");
 }
 
+generate::Solver solver_of(const std::string& name) {
+  if (name == "euler") return generate::Solver::kEuler;
+  if (name == "dpm") return generate::Solver::kDpm;
+  return name == "ddim" ? generate::Solver::kDdim : generate::Solver::kAuto;
+}
+
 int run_generate(const GenerateArguments& arguments) {
   device::set_compute_threads(arguments.threads);
   const auto prompts = read_prompts(arguments);
   const auto checkpoint = checkpoint::open_newest(arguments.checkpoint);
-  const generate::InferenceModel model(checkpoint);
+  const generate::InferenceModel model(checkpoint, arguments.overrides);
+  const auto maker = generate::make_picture_maker(
+      model.run(), [&](layers::Carry carry) { return model.predict(std::move(carry)); });
   const auto [width, height] = parse_size(arguments.size, model.run());
   std::vector<generate::Request> requests;
   for (const auto& prompt : prompts) {
@@ -84,7 +96,8 @@ int run_generate(const GenerateArguments& arguments) {
   generate::SamplerOptions options;
   options.steps = arguments.steps;
   options.guidance = arguments.guidance;
-  const auto pictures = generate::sample(model, requests, options, show_progress);
+  options.solver = solver_of(arguments.solver);
+  const auto pictures = generate::sample(*maker, requests, options, show_progress);
   const auto grid = generate::make_grid(pictures, arguments.columns, arguments.zoom);
   io::write_atomic(arguments.out, image::encode_png(grid));
   if (arguments.json) {
@@ -117,9 +130,15 @@ void add_generate(CLI::App& app, int& code) {
   verb->add_option("--count", arguments->count, "pictures a prompt")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  verb->add_option("--steps", arguments->steps, "Euler steps")
+  verb->add_option("--steps", arguments->steps, "steps of the solver")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  verb->add_option("--solver", arguments->solver,
+                   "auto: euler for flow matching, dpm (DPM-Solver++ 2M) for discrete diffusion; also ddim")
+      ->check(CLI::IsMember({"auto", "euler", "dpm", "ddim"}))
+      ->capture_default_str();
+  verb->add_option("--set", arguments->overrides, "section.key=value over the run's own file, for paths that moved")
+      ->take_all();
   verb->add_option("--guidance", arguments->guidance, "classifier-free guidance; 1: none")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();

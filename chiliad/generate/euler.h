@@ -1,29 +1,13 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
-#include <functional>
-#include <string>
 #include <vector>
 
-#include "chiliad/base/host_array.h"
-#include "chiliad/generate/inference_model.h"
 #include "chiliad/generate/sampler.h"
 
 namespace chiliad::generate {
-
-/// One picture to make.
-struct Request {
-  std::string prompt;
-  int32_t width = 0;
-  int32_t height = 0;
-  uint64_t seed = 0;  ///< of its noise
-};
-
-struct SamplerOptions {
-  int steps = 30;
-  double guidance = 2.0;  ///< 1: none
-  int max_batch = 32;
-};
 
 /// Times of an Euler sampler from noise to data: steps + 1 values from 1 to 0, with the static shift.
 /// Source: FlowMatchEulerDiscreteScheduler given even sigmas (objective/flow_schedule.h).
@@ -48,12 +32,5 @@ class EulerSampler final : public Sampler {
   std::vector<double> sigmas_;
   std::vector<double> times_;
 };
-
-/// Makes pictures, uint8 [H, W, 3] each, in the order of the requests; a picture depends on its request
-/// alone, up to rounding by the batch it was in. Requests of equal size run together. Sides must be multiples
-/// of the patch.
-[[nodiscard]] std::vector<HostArray> sample(const InferenceModel& model, const std::vector<Request>& requests,
-                                            const SamplerOptions& options,
-                                            const std::function<void(int64_t, int64_t)>& progress);
 
 }  // namespace chiliad::generate

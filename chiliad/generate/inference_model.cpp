@@ -28,14 +28,15 @@ at::Tensor read_parameter(const checkpoint::Checkpoint& ckpt, const std::string&
 
 }  // namespace
 
-InferenceModel::InferenceModel(const checkpoint::Checkpoint& checkpoint)
-    : run_(spec::parse_run_file(checkpoint.config(), checkpoint.path().string() + " (config)", "run", {})) {
-  if (spec::is_language_model(run_.model)) {
-    throw InvalidInput(
-        checkpoint.path().string(),
-        fmt::format("is a language model ({}): pictures are made by pixel_dit. Its text is not "
-                    "covered yet",
-                    run_.model.family));
+InferenceModel::InferenceModel(const checkpoint::Checkpoint& checkpoint,
+                               const std::vector<std::string>& overrides)
+    : run_(spec::parse_run_file(checkpoint.config(), checkpoint.path().string() + " (config)", "run",
+                                overrides)) {
+  if (run_.model.family != "pixel_dit" && !spec::is_latent_diffusion(run_.model)) {
+    throw InvalidInput(checkpoint.path().string(),
+                       fmt::format("expected a diffusion model (pixel_dit, dit, pixart, sd3, flux), got {}, "
+                                   "which makes no pictures from prompts",
+                                   run_.model.family));
   }
   layers_ = model::build_model(run_.model);
   for (auto& layer : layers_) {
@@ -49,10 +50,8 @@ InferenceModel::InferenceModel(const checkpoint::Checkpoint& checkpoint)
   }
 }
 
-at::Tensor InferenceModel::predict(const at::Tensor& patches, const at::Tensor& time,
-                                   const at::Tensor& tokens, int64_t rows, int64_t columns) const {
+at::Tensor InferenceModel::predict(layers::Carry carry) const {
   const at::NoGradGuard no_grad;
-  layers::Carry carry = model::make_input(run_.model, patches, time, tokens, rows, columns);
   for (const auto& layer : layers_) layer->forward(carry);
   return carry.get("prediction");
 }

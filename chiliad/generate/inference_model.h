@@ -16,13 +16,14 @@ namespace chiliad::generate {
 /// A model for inference, with the weights of a checkpoint: the moving average where there is one.
 class InferenceModel {
  public:
-  /// Reads whole parameters from whatever boxes the checkpoint has. Throws CorruptData if one is missing.
-  explicit InferenceModel(const checkpoint::Checkpoint& checkpoint);
+  /// Reads whole parameters from whatever boxes the checkpoint has. overrides: "section.key=value" over its
+  /// run file, for paths that moved. Throws CorruptData if a parameter is missing, InvalidInput for a model
+  /// that makes no pictures.
+  explicit InferenceModel(const checkpoint::Checkpoint& checkpoint,
+                          const std::vector<std::string>& overrides = {});
 
-  /// patches: [B, N, 3 p p]; time: [B]; tokens: [B, T] int64; rows * columns = N.   returns: the prediction
-  /// [B, N, 3 p p]
-  [[nodiscard]] at::Tensor predict(const at::Tensor& patches, const at::Tensor& time,
-                                   const at::Tensor& tokens, int64_t rows, int64_t columns) const;
+  /// What the network puts out for its input (model::make_input, model::make_diffusion_input).
+  [[nodiscard]] at::Tensor predict(layers::Carry carry) const;
   [[nodiscard]] const spec::RunFile& run() const { return run_; }
   [[nodiscard]] bool averaged() const { return averaged_; }
 

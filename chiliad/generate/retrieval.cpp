@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/rng.h"
 #include "chiliad/image/color.h"
 #include "chiliad/image/resize.h"
 #include "chiliad/loader/item_loader.h"
-#include "chiliad/text/byte_tokenizer.h"
 
 namespace chiliad::generate {
 namespace {
@@ -32,22 +32,24 @@ TrainingPicture load_picture(loader::ItemLoader& items, const stepplan::Item& it
   TrainingPicture picture;
   picture.bucket = bucket;
   HostArray pixels(DType::kU8, Shape{bucket.height, bucket.width, 3});
-  std::vector<int32_t> tokens(std::max<size_t>(1, item.num_tokens));
+  stepplan::Item alone = item;
+  alone.caption = -1;
   int32_t count = 0;
   const std::string refusal =
-      items.load(item, bucket, {.pixels = pixels.bytes(), .tokens = tokens, .token_count = &count});
-  if (!refusal.empty()) return picture;
-  for (int32_t i = 0; i < count; ++i) {
-    if (tokens[static_cast<size_t>(i)] >= 2)
-      picture.caption += static_cast<char>(tokens[static_cast<size_t>(i)] - 2);
-  }
+      items.load(alone, bucket, {.pixels = pixels.bytes(), .tokens = {}, .token_count = &count});
+  if (!refusal.empty() || item.caption < 0) return picture;
+  auto caption = items.read_caption(item.sample, static_cast<uint32_t>(item.caption));
+  if (!caption.refusal.empty()) return picture;
+  picture.caption = std::move(caption.text);
   picture.pixels = small_pixels(pixels);
   return picture;
 }
 
 std::vector<TrainingPicture> load_training_set(const spec::RunFile& run, const index::Index& index,
                                                const stepplan::Plan& plan) {
-  loader::ItemLoader items(index, {0, run.model.text_max_tokens, image::parse_color(run.data.background)});
+  loader::ItemLoaderOptions options;
+  options.background = image::parse_color(run.data.background);
+  loader::ItemLoader items(index, options);
   std::vector<TrainingPicture> pictures;
   for (int64_t step = 0; step < plan.steps_per_epoch(); ++step) {
     for (const auto& item : plan.select(step, {}).items) {
@@ -104,10 +106,10 @@ bool contains(const std::vector<std::string>& list, const std::string& text) {
 
 }  // namespace
 
-RetrievalReport evaluate_retrieval(const InferenceModel& model, const index::Index& index,
+RetrievalReport evaluate_retrieval(const PictureMaker& maker, const index::Index& index,
                                    const stepplan::Plan& plan, const RetrievalOptions& options,
                                    const std::function<void(int64_t, int64_t)>& progress) {
-  const auto pictures = load_training_set(model.run(), index, plan);
+  const auto pictures = load_training_set(maker.run(), index, plan);
   const auto chosen = choose(pictures, options.num_captions, options.seed);
   if (chosen.empty()) throw InvalidInput("eval", "the training set has no usable picture with a caption");
   std::vector<Request> requests;
@@ -118,7 +120,7 @@ RetrievalReport evaluate_retrieval(const InferenceModel& model, const index::Ind
         {picture.caption, picture.bucket.width, picture.bucket.height, mix64(options.seed + i)});
     report.captions.push_back(picture.caption);
   }
-  report.generated = sample(model, requests, options.sampler, progress);
+  report.generated = sample(maker, requests, options.sampler, progress);
   report.num_captions = static_cast<int>(chosen.size());
   report.num_pictures = static_cast<int>(pictures.size());
   int hits = 0;

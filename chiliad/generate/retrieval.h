@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "chiliad/generate/euler.h"
+#include "chiliad/generate/sample.h"
 #include "chiliad/index/index.h"
 #include "chiliad/stepplan/plan.h"
 
@@ -31,7 +31,7 @@ struct RetrievalReport {
 };
 
 /// `plan` has the training set; each caption is generated in its picture's bucket.
-[[nodiscard]] RetrievalReport evaluate_retrieval(const InferenceModel& model, const index::Index& index,
+[[nodiscard]] RetrievalReport evaluate_retrieval(const PictureMaker& maker, const index::Index& index,
                                                  const stepplan::Plan& plan, const RetrievalOptions& options,
                                                  const std::function<void(int64_t, int64_t)>& progress);
 
