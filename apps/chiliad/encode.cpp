@@ -2,9 +2,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <iostream>
-#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -59,9 +59,9 @@ class Crew {
   Crew(const spec::RunFile& run, const fs::path& run_file, features::Kind kind) {
     for (int64_t rank = 0; rank < run.parallel.nproc; ++rank) {
       ipc::SpawnOptions options;
-      options.argv = {supervise::worker_program(), "encode", run_file.string(),
-                      "--kind", features::kind_name(kind), "--rank", std::to_string(rank),
-                      "--of", std::to_string(run.parallel.nproc), "--parent", std::to_string(::getpid())};
+      options.argv = {supervise::worker_program(),        "encode",   run_file.string(),         "--kind",
+                      features::kind_name(kind),          "--rank",   std::to_string(rank),      "--of",
+                      std::to_string(run.parallel.nproc), "--parent", std::to_string(::getpid())};
       options.ignore_interrupt = true;
       members_.push_back(ipc::ChildProcess::spawn(options));
     }
@@ -121,7 +121,8 @@ int make_parts(const spec::RunFile& run, const Column& column, supervise::Signal
   const auto total = std::ssize(column.paths);
   observe::TerminalProgress progress(
       std::cerr, observe::progress_style(quiet, STDERR_FILENO), clock,
-      {.label = fmt::format("encoding {}", column.identity.kind == features::Kind::kText ? "captions" : "pictures")});
+      {.label = fmt::format("encoding {}",
+                            column.identity.kind == features::Kind::kText ? "captions" : "pictures")});
   Crew crew(run, resolved, column.identity.kind);
   bool stopped = false;
   while (crew.working()) {
@@ -155,16 +156,18 @@ nlohmann::ordered_json describe(const Column& column, const features::ColumnSumm
 
 void print(const Column& column, const features::ColumnSummary& summary) {
   const bool latents = column.identity.kind == features::Kind::kLatents;
-  fmt::print("{:<8} {} features of {} channels, {}, in {}; refused {}\n", features::kind_name(column.identity.kind),
-             summary.num_features, summary.channels, format_bytes(summary.num_bytes), column.folder.string(),
-             summary.num_refused);
+  fmt::print("{:<8} {} features of {} channels, {}, in {}; refused {}\n",
+             features::kind_name(column.identity.kind), summary.num_features, summary.channels,
+             format_bytes(summary.num_bytes), column.folder.string(), summary.num_refused);
   if (!latents) return;
   fmt::print("{:<8} mean {:.4f}, standard deviation {:.4f}; the autoencoder's scaling_factor is {}", "",
              summary.mean, summary.deviation, summary.scaling_factor);
   const double scaled = summary.deviation * summary.scaling_factor;
   if (summary.deviation > 0.0 && (scaled < 0.5 || scaled > 2.0))
-    fmt::print(", which makes it {:.3f}.\n{:<8} encoders.latent_scale: {:.4f} with latent_shift: {:.4f} would make it 1",
-               scaled, "", 1.0 / summary.deviation, summary.mean);
+    fmt::print(
+        ", which makes it {:.3f}.\n{:<8} encoders.latent_scale: {:.4f} with latent_shift: {:.4f} would make "
+        "it 1",
+        scaled, "", 1.0 / summary.deviation, summary.mean);
   fmt::print("\n");
 }
 
@@ -172,10 +175,11 @@ int run(const RunArguments& arguments) {
   const auto file = read_run(arguments);
   const auto kinds = features::kinds_of(file);
   if (kinds.empty()) {
-    throw InvalidInput("model.family",
-                       fmt::format("expected dit, pixart, sd3 or flux, whose inputs are encoded, got {}. There "
-                                   "is nothing to encode for it",
-                                   file.model.family));
+    throw InvalidInput(
+        "model.family",
+        fmt::format("expected dit, pixart, sd3 or flux, whose inputs are encoded, got {}. There "
+                    "is nothing to encode for it",
+                    file.model.family));
   }
   const auto index = index::Index::open(file.data.index);
   const stepplan::Plan plan(index, file.data, file.run.seed, [](uint32_t, uint32_t) { return 1U; });
@@ -185,7 +189,8 @@ int run(const RunArguments& arguments) {
   for (const auto kind : kinds) {
     const auto column = open_column(file, index, kind, parts);
     io::make_folders(column.folder);
-    const auto lock = io::FileLock::try_lock(column.folder / "lock", fmt::format("chiliad encode, process {}", ::getpid()));
+    const auto lock =
+        io::FileLock::try_lock(column.folder / "lock", fmt::format("chiliad encode, process {}", ::getpid()));
     if (!lock.has_value()) {
       throw Unavailable(column.folder.string(),
                         "another chiliad encode is at work here. Wait for it, or stop it");
@@ -194,8 +199,8 @@ int run(const RunArguments& arguments) {
     if (column.num_there() < std::ssize(column.paths)) {
       const int code = make_parts(file, column, signals, arguments.quiet);
       if (code == kStopped) {
-        fmt::print(stderr, "stopped: {} of {} parts are there. The same command goes on\n", column.num_there(),
-                   column.paths.size());
+        fmt::print(stderr, "stopped: {} of {} parts are there. The same command goes on\n",
+                   column.num_there(), column.paths.size());
       }
       if (code != 0) return code == kStopped ? 1 : code;
     }
@@ -222,7 +227,8 @@ void add_encode(CLI::App& parent, Action& action) {
   verb->add_flag("--quiet", arguments->quiet, "Shows no progress, only errors");
   verb->footer(
       "Example: chiliad encode run.yaml --nproc 2\n"
-      "The columns lie in the index's folder. What is there is not made again; the same command goes on after "
+      "The columns lie in the index's folder. What is there is not made again; the same command goes on "
+      "after "
       "an interruption.");
   verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
 }

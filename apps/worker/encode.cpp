@@ -46,7 +46,9 @@ void add_encode(CLI::App& app, int& code) {
   auto arguments = std::make_shared<EncodeArguments>();  // shared with the callback until the program ends
   auto* verb = app.add_subcommand("encode", "one share of `chiliad encode`");
   verb->add_option("run_file", arguments->run_file, "resolved run file")->required();
-  verb->add_option("--kind", arguments->kind, "latents or text")->check(CLI::IsMember({"latents", "text"}))->required();
+  verb->add_option("--kind", arguments->kind, "latents or text")
+      ->check(CLI::IsMember({"latents", "text"}))
+      ->required();
   verb->add_option("--rank", arguments->share.rank, "which share")->required();
   verb->add_option("--of", arguments->share.size, "number of shares")->required();
   verb->add_option("--parent", arguments->parent, "process to end with")->required();

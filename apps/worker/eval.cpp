@@ -88,7 +88,8 @@ void add_eval(CLI::App& app, int& code) {
   verb->add_option("--threads", arguments->threads, "intra-op threads")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  verb->add_option("--set", arguments->overrides, "section.key=value over the run's own file, for paths that moved")
+  verb->add_option("--set", arguments->overrides,
+                   "section.key=value over the run's own file, for paths that moved")
       ->take_all();
   verb->add_flag("--json", arguments->json, "print the result as JSON");
   verb->callback([arguments, &code] { code = run_eval(*arguments); });

@@ -12,8 +12,8 @@
 #include "chiliad/checkpoint/reader.h"
 #include "chiliad/device/tensor.h"
 #include "chiliad/generate/inference_model.h"
-#include "chiliad/generate/sample.h"
 #include "chiliad/generate/picture_grid.h"
+#include "chiliad/generate/sample.h"
 #include "chiliad/image/encode.h"
 #include "chiliad/io/file.h"
 
@@ -137,7 +137,8 @@ void add_generate(CLI::App& app, int& code) {
                    "auto: euler for flow matching, dpm (DPM-Solver++ 2M) for discrete diffusion; also ddim")
       ->check(CLI::IsMember({"auto", "euler", "dpm", "ddim"}))
       ->capture_default_str();
-  verb->add_option("--set", arguments->overrides, "section.key=value over the run's own file, for paths that moved")
+  verb->add_option("--set", arguments->overrides,
+                   "section.key=value over the run's own file, for paths that moved")
       ->take_all();
   verb->add_option("--guidance", arguments->guidance, "classifier-free guidance; 1: none")
       ->check(CLI::Range(0.0, 100.0))

@@ -190,7 +190,8 @@ fs::path make_partial(const fs::path& target) {
 
 /// Diffusers and transformers look for different names.
 const char* file_stem(const spec::ModelOptions& model) {
-  return spec::is_latent_diffusion(model) || spec::is_autoencoder(model) ? "diffusion_pytorch_model" : "model";
+  return spec::is_latent_diffusion(model) || spec::is_autoencoder(model) ? "diffusion_pytorch_model"
+                                                                         : "model";
 }
 
 ExportReport write_files(const Checkpoint& checkpoint, const spec::ModelOptions& model,

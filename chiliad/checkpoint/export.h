@@ -23,11 +23,11 @@ struct ExportReport {
 };
 
 /// Writes the model of a checkpoint as Hugging Face does: model.safetensors (diffusers:
-/// diffusion_pytorch_model.safetensors), or several with an index.json, config.json, and the tokenizer of the run where it has one. The folder
-/// appears when it is complete; it must not be there before. Until then it is FOLDER.partial-XXXXXX, which an
-/// export that is killed leaves behind. Memory: a few MiB, whatever the model's size.
-/// progress: bytes done, of. Throws InvalidInput where there is no moving average or the folder exists,
-/// CorruptData for damage.
+/// diffusion_pytorch_model.safetensors), or several with an index.json, config.json, and the tokenizer of the
+/// run where it has one. The folder appears when it is complete; it must not be there before. Until then it
+/// is FOLDER.partial-XXXXXX, which an export that is killed leaves behind. Memory: a few MiB, whatever the
+/// model's size. progress: bytes done, of. Throws InvalidInput where there is no moving average or the folder
+/// exists, CorruptData for damage.
 ExportReport export_weights(const Checkpoint& checkpoint, const ExportOptions& options,
                             const std::filesystem::path& folder,
                             const std::function<void(int64_t, int64_t)>& progress);

@@ -93,9 +93,10 @@ class LatentParts {
     for (const auto& [bucket, members] : by_bucket) {
       for (size_t first = 0; first < members.size(); first += batch()) {
         const size_t last = std::min(members.size(), first + batch());
-        encode_batch(part, loaded, {members.begin() + static_cast<ptrdiff_t>(first),
-                                    members.begin() + static_cast<ptrdiff_t>(last)},
-                     made);
+        encode_batch(
+            part, loaded,
+            {members.begin() + static_cast<ptrdiff_t>(first), members.begin() + static_cast<ptrdiff_t>(last)},
+            made);
       }
     }
     std::sort(made.features.begin(), made.features.end(),
@@ -139,8 +140,8 @@ class LatentParts {
   void add(const features::PartPlan& part, const std::vector<size_t>& members, const at::Tensor& latents,
            bool flipped, features::Part& made) {
     for (size_t i = 0; i < members.size(); ++i) {
-      made.features.push_back(to_feature({local(part, members[i]), flipped},
-                                         latents[static_cast<int64_t>(i)], stored_type(run_)));
+      made.features.push_back(to_feature({local(part, members[i]), flipped}, latents[static_cast<int64_t>(i)],
+                                         stored_type(run_)));
     }
   }
 

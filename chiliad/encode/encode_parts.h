@@ -15,9 +15,9 @@ struct Share {
   int size = 1;
 };
 
-/// Makes the missing parts of a share, one after another; the next one's pictures are read meanwhile. A part's
-/// bytes depend on data, run file and machine, not on shares or on what was there before. `before_write` is
-/// told of each before it becomes visible (tests). Throws as the readers do.
+/// Makes the missing parts of a share, one after another; the next one's pictures are read meanwhile. A
+/// part's bytes depend on data, run file and machine, not on shares or on what was there before.
+/// `before_write` is told of each before it becomes visible (tests). Throws as the readers do.
 void encode_parts(const spec::RunFile& run, const index::Index& index, features::Kind kind, Share share,
                   const std::function<void(int64_t)>& before_write = {});
 

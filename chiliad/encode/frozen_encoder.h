@@ -20,7 +20,8 @@ class PictureEncoder {
 
 /// A text as its model gives it.
 struct EncodedText {
-  at::Tensor tokens;  ///< [T, D] fp32, without padding
+  at::Tensor
+      tokens;  ///< [T, D] fp32; with padding where the model sees it (spec::pads_captions), else without
   at::Tensor pooled;  ///< [P] fp32; undefined where the model has none
 };
 

@@ -28,7 +28,8 @@ Json summary_json(const ColumnSummary& summary) {
           {"latent_pixels", summary.latent_pixels},
           {"distributions", summary.distributions},
           {"mean", summary.mean},
-          {"deviation", summary.deviation},   {"scaling_factor", summary.scaling_factor},
+          {"deviation", summary.deviation},
+          {"scaling_factor", summary.scaling_factor},
           {"shift_factor", summary.shift_factor}};
 }
 
@@ -37,7 +38,8 @@ ColumnSummary read_summary(const Json& json) {
   json.at("features").get_to(summary.num_features);
   json.at("refused").get_to(summary.num_refused);
   json.at("bytes").get_to(summary.num_bytes);
-  summary.dtype = json.at("dtype").get<std::string>() == dtype_name(DType::kBF16) ? DType::kBF16 : DType::kF32;
+  summary.dtype =
+      json.at("dtype").get<std::string>() == dtype_name(DType::kBF16) ? DType::kBF16 : DType::kF32;
   json.at("channels").get_to(summary.channels);
   json.at("pooled_channels").get_to(summary.pooled_channels);
   json.at("latent_pixels").get_to(summary.latent_pixels);
@@ -81,7 +83,8 @@ std::string nearest_difference(const fs::path& columns, const Identity& wanted) 
   std::vector<fs::path> others;
   for (const auto& entry : fs::directory_iterator(columns)) {
     const auto name = entry.path().filename().string();
-    if (name.starts_with(std::string(kind_name(wanted.kind)) + "-") && fs::exists(entry.path() / kSummaryFile))
+    if (name.starts_with(std::string(kind_name(wanted.kind)) + "-") &&
+        fs::exists(entry.path() / kSummaryFile))
       others.push_back(entry.path());
   }
   std::sort(others.begin(), others.end());
@@ -93,8 +96,7 @@ std::string nearest_difference(const fs::path& columns, const Identity& wanted) 
 }
 
 [[noreturn]] void refuse(const index::Index& index, const Identity& identity) {
-  const std::string what =
-      identity.kind == Kind::kLatents ? "latents of its pictures" : "encoded captions";
+  const std::string what = identity.kind == Kind::kLatents ? "latents of its pictures" : "encoded captions";
   const std::string other = nearest_difference(index.folder() / "columns", identity);
   throw InvalidInput(
       index.folder().string(),
@@ -158,7 +160,8 @@ Column Column::open(const index::Index& index, const Identity& identity) {
     feature.bytes.resize(static_cast<size_t>(entry.num_bytes));
     file.read_at(entry.begin, feature.bytes);
     if (hash64(std::span<const std::byte>(feature.bytes)) != entry.checksum)
-      throw CorruptData(path.string(), "its bytes are not those that were written. Remove it and encode again");
+      throw CorruptData(path.string(),
+                        "its bytes are not those that were written. Remove it and encode again");
     column.empty_text_.push_back(std::move(feature));
   }
   return column;
@@ -204,7 +207,8 @@ uint32_t Column::token_count(uint32_t shard, uint32_t caption) const {
 void Column::check_model(const spec::ModelOptions& model) const {
   const auto compare = [](const char* key, int64_t expected, int64_t got, const char* what) {
     if (expected == got) return;
-    throw InvalidInput(key, fmt::format("expected {} of {}, got {}. Set it to {}", what, expected, got, expected));
+    throw InvalidInput(key,
+                       fmt::format("expected {} of {}, got {}. Set it to {}", what, expected, got, expected));
   };
   if (identity_.kind == Kind::kLatents) {
     compare("model.latent_channels", summary_.channels, model.latent_channels, "the autoencoder's channels");
@@ -219,8 +223,9 @@ void Column::check_model(const spec::ModelOptions& model) const {
 
 const Column::Place* Column::place(uint32_t shard, FeatureId id) const {
   const auto& places = shards_.at(shard).places;
-  const auto found = std::lower_bound(places.begin(), places.end(), id,
-                                      [](const Place& place, FeatureId wanted) { return place.entry.id < wanted; });
+  const auto found =
+      std::lower_bound(places.begin(), places.end(), id,
+                       [](const Place& place, FeatureId wanted) { return place.entry.id < wanted; });
   return found == places.end() || found->entry.id != id ? nullptr : &*found;
 }
 
@@ -242,10 +247,11 @@ std::string Column::read(uint32_t shard, FeatureId id, std::span<std::byte> out)
     return fmt::format("{}: ends before feature {}", path.filename().string(), id.number);
   const uint64_t checksum = hash64(std::span<const std::byte>(out));
   if (checksum == place->entry.checksum) return "";
-  return fmt::format("{}/{}: feature {}: checksum: expected {:016x}, got {:016x}. Remove the file and encode "
-                     "again",
-                     path.parent_path().filename().string(), path.filename().string(), id.number,
-                     place->entry.checksum, checksum);
+  return fmt::format(
+      "{}/{}: feature {}: checksum: expected {:016x}, got {:016x}. Remove the file and encode "
+      "again",
+      path.parent_path().filename().string(), path.filename().string(), id.number, place->entry.checksum,
+      checksum);
 }
 
 }  // namespace chiliad::features

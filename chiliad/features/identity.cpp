@@ -34,12 +34,12 @@ bool decides(const fs::path& path) {
 }
 
 std::string encoder_fact(const char* key, const std::string& folder) {
-  if (folder.empty())
-    throw InvalidInput(key, "expected the folder of an encoder, got nothing. Set it");
+  if (folder.empty()) throw InvalidInput(key, "expected the folder of an encoder, got nothing. Set it");
   if (!fs::is_directory(folder)) {
-    throw InvalidInput(key, fmt::format("expected the folder of an encoder, got {}, which is no folder. Paths "
-                                        "are from the current folder",
-                                        folder));
+    throw InvalidInput(key,
+                       fmt::format("expected the folder of an encoder, got {}, which is no folder. Paths "
+                                   "are from the current folder",
+                                   folder));
   }
   return encoder_digest(folder).hex();
 }
@@ -81,6 +81,7 @@ Identity identity_of(const spec::RunFile& run, Kind kind) {
   } else {
     add("encoder", encoder_fact("encoders.text", encoders.text));
     add("model.text_max_tokens", fmt::format("{}", run.model.text_max_tokens));
+    add("padding", spec::pads_captions(run.model) ? "kept" : "none");
   }
   add("encoders.dtype", encoders.dtype);
   add("encoders.batch", fmt::format("{}", encoders.batch));

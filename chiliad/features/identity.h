@@ -35,8 +35,8 @@ struct Identity {
 /// The kinds that the run's model reads.
 [[nodiscard]] std::vector<Kind> kinds_of(const spec::RunFile& run);
 
-/// Digest of a folder's files that decide what its encoder computes: *.json, *.txt, *.model and *.safetensors,
-/// names and bytes, not of subfolders.
+/// Digest of a folder's files that decide what its encoder computes: *.json, *.txt, *.model and
+/// *.safetensors, names and bytes, not of subfolders.
 [[nodiscard]] Digest encoder_digest(const std::filesystem::path& folder);
 
 }  // namespace chiliad::features

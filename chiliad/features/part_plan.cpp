@@ -23,7 +23,8 @@ class Moments {
     for (size_t at = 0; at + size <= bytes.size(); at += size) {
       uint32_t bits = 0;
       std::memcpy(&bits, &bytes[at], size);
-      const double value = static_cast<double>(std::bit_cast<float>(dtype == DType::kBF16 ? bits << 16U : bits));
+      const double value =
+          static_cast<double>(std::bit_cast<float>(dtype == DType::kBF16 ? bits << 16U : bits));
       sum_ += value;
       squares_ += value * value;
       ++count_;
@@ -54,8 +55,9 @@ class Summariser {
       std::vector<std::byte> bytes(static_cast<size_t>(entry.num_bytes));
       file.read_at(entry.begin, bytes);
       if (hash64(std::span<const std::byte>(bytes)) != entry.checksum)
-        throw CorruptData(path.string(),
-                          fmt::format("feature {} is damaged. Remove the file and encode again", entry.id.number));
+        throw CorruptData(
+            path.string(),
+            fmt::format("feature {} is damaged. Remove the file and encode again", entry.id.number));
       add(entry, bytes);
     }
     summary_.num_refused += static_cast<int64_t>(content.refused.size());
@@ -112,8 +114,8 @@ ColumnSummary summarise(const index::Index& index, const spec::RunFile& run, con
                         const std::vector<PartPlan>& parts) {
   ColumnSummary summary;
   if (identity.kind == Kind::kLatents) {
-    const auto options = weights::read_autoencoder_config(
-        std::filesystem::path(run.encoders.pictures) / "config.json");
+    const auto options =
+        weights::read_autoencoder_config(std::filesystem::path(run.encoders.pictures) / "config.json");
     summary.scaling_factor = options.scaling_factor;
     summary.shift_factor = options.shift_factor;
     summary.latent_pixels = options.factor();

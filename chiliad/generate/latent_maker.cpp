@@ -33,9 +33,10 @@ int64_t class_of(const std::string& prompt, int64_t classes) {
   const char* end = prompt.data() + prompt.size();
   const auto parsed = std::from_chars(prompt.data(), end, number);
   if (parsed.ec == std::errc() && parsed.ptr == end && number >= 0 && number < classes) return number;
-  throw InvalidInput("prompt", fmt::format("expected the number of a class below {}, got '{}'. The model knows "
-                                           "classes, no text",
-                                           classes, prompt));
+  throw InvalidInput("prompt",
+                     fmt::format("expected the number of a class below {}, got '{}'. The model knows "
+                                 "classes, no text",
+                                 classes, prompt));
 }
 
 /// With the prompts, and where guided the same number without.
@@ -65,7 +66,8 @@ model::LatentBatch conditions(const LatentTools& tools, const std::vector<Reques
 
 class LatentDenoising final : public Denoising {
  public:
-  LatentDenoising(const LatentTools& tools, const Network& network, const std::vector<Request>& batch, bool guided)
+  LatentDenoising(const LatentTools& tools, const Network& network, const std::vector<Request>& batch,
+                  bool guided)
       : tools_(tools), network_(network), batch_(batch), conditions_(conditions(tools, batch, guided)) {
     rows_ = guided ? 2 : 1;
   }
@@ -119,10 +121,11 @@ class LatentMaker final : public PictureMaker {
  private:
   static void check_folder(const char* key, const std::string& folder) {
     if (std::filesystem::is_directory(folder)) return;
-    throw InvalidInput(key, fmt::format("expected the folder of an encoder, got {}, which is no folder. Paths of "
-                                        "the run are from the folder that it ran in; name another with --set "
-                                        "{}=FOLDER",
-                                        folder, key));
+    throw InvalidInput(key,
+                       fmt::format("expected the folder of an encoder, got {}, which is no folder. Paths of "
+                                   "the run are from the folder that it ran in; name another with --set "
+                                   "{}=FOLDER",
+                                   folder, key));
   }
 
   LatentTools tools_;

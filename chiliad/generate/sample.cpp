@@ -27,9 +27,10 @@ struct Walk {
 };
 
 [[noreturn]] void refuse_solver(const char* expected, const spec::RunFile& run) {
-  throw InvalidInput("--solver", fmt::format("expected {} for objective.kind {}, got another one. Choose one of "
-                                             "them, or leave it out",
-                                             expected, run.objective.kind));
+  throw InvalidInput("--solver",
+                     fmt::format("expected {} for objective.kind {}, got another one. Choose one of "
+                                 "them, or leave it out",
+                                 expected, run.objective.kind));
 }
 
 Walk flow_walk(const spec::RunFile& run, const SamplerOptions& options, int64_t tokens) {
@@ -37,9 +38,11 @@ Walk flow_walk(const spec::RunFile& run, const SamplerOptions& options, int64_t 
   if (options.solver == Solver::kAuto || options.solver == Solver::kEuler)
     return {std::make_unique<EulerSampler>(euler_times(options.steps, shift)), 1.0};
   if (options.solver != Solver::kDpm) refuse_solver("euler or dpm", run);
-  const FlowPathOptions path{.steps = options.steps, .shift = shift, .train_steps = 1000, .whole_times = false};
-  return {std::make_unique<DpmSolver>(flow_path(path), DpmSolverOptions{.prediction = SolverPrediction::kFlow}),
-          1000.0};
+  const FlowPathOptions path{
+      .steps = options.steps, .shift = shift, .train_steps = 1000, .whole_times = false};
+  return {
+      std::make_unique<DpmSolver>(flow_path(path), DpmSolverOptions{.prediction = SolverPrediction::kFlow}),
+      1000.0};
 }
 
 Walk discrete_walk(const objective::DiffusionObjective& objective, const spec::RunFile& run,
@@ -56,7 +59,8 @@ Walk discrete_walk(const objective::DiffusionObjective& objective, const spec::R
   DpmSolverOptions dpm;
   if (prediction == objective::Prediction::kVelocity) dpm.prediction = SolverPrediction::kVelocity;
   if (prediction == objective::Prediction::kSample) dpm.prediction = SolverPrediction::kSample;
-  return {std::make_unique<DpmSolver>(discrete_path(objective.schedule(), {.steps = options.steps}), dpm), 1.0};
+  return {std::make_unique<DpmSolver>(discrete_path(objective.schedule(), {.steps = options.steps}), dpm),
+          1.0};
 }
 
 /// Pictures of one size. returns: [B, H, W, 3] uint8
@@ -66,7 +70,8 @@ at::Tensor sample_batch(const PictureMaker& maker, const std::vector<Request>& b
   const objective::DiffusionObjective objective(run.objective, run.model.learned_variance);
   const int64_t side = spec::token_pixels(run.model);
   const int64_t tokens = batch[0].height / side * (batch[0].width / side);
-  const Walk walk = objective.is_flow() ? flow_walk(run, options, tokens) : discrete_walk(objective, run, options);
+  const Walk walk =
+      objective.is_flow() ? flow_walk(run, options, tokens) : discrete_walk(objective, run, options);
   const GuidanceOptions guidance{.scale = options.guidance};
   const bool guided = needs_unconditional(guidance);
   const auto denoising = maker.begin(batch, guided);
@@ -97,8 +102,8 @@ std::vector<HostArray> sample(const PictureMaker& maker, const std::vector<Reque
     const auto& request = requests[i];
     if (request.width <= 0 || request.height <= 0 || request.width % side != 0 ||
         request.height % side != 0) {
-      throw InvalidInput("size", fmt::format("expected multiples of {} pixels, got {}x{}", side, request.width,
-                                             request.height));
+      throw InvalidInput("size", fmt::format("expected multiples of {} pixels, got {}x{}", side,
+                                             request.width, request.height));
     }
     by_size[{request.width, request.height}].push_back(i);
   }

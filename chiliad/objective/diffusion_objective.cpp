@@ -75,7 +75,8 @@ Times DiffusionObjective::draw_times(std::span<const uint64_t> draw_keys, int64_
 Times DiffusionObjective::times_at(std::span<const double> quantiles, int64_t image_tokens) const {
   if (is_flow()) {
     std::vector<float> values;
-    for (const double quantile : quantiles) values.push_back(validation_time(options_, quantile, image_tokens));
+    for (const double quantile : quantiles)
+      values.push_back(validation_time(options_, quantile, image_tokens));
     return flow_times(values);
   }
   std::vector<int64_t> values;
@@ -88,7 +89,8 @@ at::Tensor DiffusionObjective::network_time(const Times& times) const {
   return is_flow() ? times.flow * kNetworkScale : times.steps.to(at::kFloat);
 }
 
-at::Tensor DiffusionObjective::noisy(const at::Tensor& x0, const at::Tensor& noise, const Times& times) const {
+at::Tensor DiffusionObjective::noisy(const at::Tensor& x0, const at::Tensor& noise,
+                                     const Times& times) const {
   if (!is_flow()) return add_noise(*schedule_, x0, noise, times.steps);
   return interpolate(x0.flatten(1).unsqueeze(1), noise.flatten(1).unsqueeze(1), times.flow).view(x0.sizes());
 }
@@ -103,7 +105,8 @@ at::Tensor DiffusionObjective::losses(const at::Tensor& prediction, const at::Te
     const auto parts = learned_variance_losses(*schedule_, posterior_, prediction, x0, noise, times.steps);
     return parts.mse + parts.vb;
   }
-  return ddpm_losses(*schedule_, this->prediction(), prediction, x0, noise, times.steps, options_.min_snr_gamma);
+  return ddpm_losses(*schedule_, this->prediction(), prediction, x0, noise, times.steps,
+                     options_.min_snr_gamma);
 }
 
 }  // namespace chiliad::objective

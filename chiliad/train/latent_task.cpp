@@ -35,9 +35,8 @@ std::vector<uint64_t> draw_keys(const loader::Batch& batch) {
 at::Tensor clean_latents(const Setting& setting, const loader::Batch& batch) {
   const at::Tensor stored = device::as_tensor(batch.latents).to(at::kFloat);
   const at::Tensor latents =
-      stored.dim() == 5
-          ? model::sample_latents({stored.select(1, 0), stored.select(1, 1)}, draw_keys(batch))
-          : stored;
+      stored.dim() == 5 ? model::sample_latents({stored.select(1, 0), stored.select(1, 1)}, draw_keys(batch))
+                        : stored;
   return model::to_model_space(setting.space, latents);
 }
 
@@ -68,8 +67,7 @@ class LatentSlot final : public SlotTask {
     const at::ScalarType compute = outputs.get("prediction").scalar_type();
     at::Tensor prediction = outputs.get("prediction").detach().to(at::kFloat);
     prediction.set_requires_grad(true);
-    const at::Tensor losses =
-        setting_.objective.losses(prediction, x0_, noise_, times_) * weights_;  // [B]
+    const at::Tensor losses = setting_.objective.losses(prediction, x0_, noise_, times_) * weights_;  // [B]
     torch::autograd::backward({losses.sum() / divisor}, {});
     gradients.set("prediction", prediction.grad().to(compute));
     return losses.detach().sum(at::kDouble).item<double>();

@@ -68,13 +68,11 @@ auto named_options(const spec::DiffusionOptions& o) {
 }
 
 auto named_options(const spec::AutoencoderOptions& o) {
-  return std::tuple{std::pair{"stage_channels", o.stage_channels},
-                    std::pair{"layers_per_stage", o.layers_per_stage},
-                    std::pair{"latent_channels", o.latent_channels},
-                    std::pair{"norm_groups", o.norm_groups},
-                    std::pair{"quant_convs", o.quant_conv},
-                    std::pair{"quant_convs", o.post_quant_conv},
-                    std::pair{"middle_attention", o.middle_attention}};
+  return std::tuple{
+      std::pair{"stage_channels", o.stage_channels},    std::pair{"layers_per_stage", o.layers_per_stage},
+      std::pair{"latent_channels", o.latent_channels},  std::pair{"norm_groups", o.norm_groups},
+      std::pair{"quant_convs", o.quant_conv},           std::pair{"quant_convs", o.post_quant_conv},
+      std::pair{"middle_attention", o.middle_attention}};
 }
 
 std::string words(const auto& value) {

@@ -25,7 +25,8 @@ Section encoders_section() {
            "says"},
           {"latent_shift", at<&O::latent_shift>, NumberRule{-1e6, 1e6}, kFixed, "see latent_scale"},
           {"text", at<&O::text>, TextRule{}, kFree,
-           "folder of a text encoder with its tokenizer (BERT, CLIP or T5, Hugging Face layout); may move, its "
+           "folder of a text encoder with its tokenizer (BERT, CLIP or T5, Hugging Face layout); may move, "
+           "its "
            "identity is checked"},
           {"dtype", at<&O::dtype>, ChoiceRule{{"fp32", "bf16"}}, kFixed, "of what is stored"},
           {"batch", at<&O::batch>, WholeRule{1, 4096}, kFixed,

@@ -90,6 +90,12 @@ struct ModelOptions {
   return options.family == "pixel_dit" || (is_latent_diffusion(options) && options.family != "dit");
 }
 
+/// Whether the network sees captions padded to text_max_tokens, padding as the text encoder gives it, as in
+/// the pipelines of SD3 and Flux; else padding is masked.
+[[nodiscard]] inline bool pads_captions(const ModelOptions& options) {
+  return options.family == "sd3" || options.family == "flux";
+}
+
 /// The same options as the families' own code takes them.
 [[nodiscard]] DiffusionOptions diffusion_options(const ModelOptions& options);
 [[nodiscard]] AutoencoderOptions autoencoder_options(const ModelOptions& options);

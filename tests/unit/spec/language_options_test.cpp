@@ -39,7 +39,8 @@ TEST(LanguageOptionsTest, OptionsOfAnotherFamilyAreRefused) {
   EXPECT_THAT(error_of({"model.vocabulary=96"}),
               StartsWith("--set model.vocabulary: belongs to model.family llama or qwen2: expected 0 here, "
                          "got 96. Remove it"));
-  EXPECT_THAT(error_of(language({"model.patch=4"})), HasSubstr("belongs to model.family pixel_dit"));
+  EXPECT_THAT(error_of(language({"model.patch=4"})),
+              HasSubstr("belongs to diffusion transformers (pixel_dit, dit, pixart, sd3, flux)"));
 }
 
 TEST(LanguageOptionsTest, QwenHasItsOwnBiases) {

@@ -45,7 +45,13 @@ std::string other_value(const std::string& key, const detail::Option& option) {
                                                                  {"model.head_size", "10"},
                                                                  {"model.norm_eps", "1e-6"},
                                                                  {"model.rope_beta_fast", "16"},
-                                                                 {"model.rope_high_frequency", "8"}};
+                                                                 {"model.rope_high_frequency", "8"},
+                                                                 {"model.latent_pixels", "4"},
+                                                                 {"model.rope_axes", "[32, 8, 32]"},
+                                                                 {"model.dual_attention_layers", "[1]"},
+                                                                 {"model.stage_channels", "[32, 64]"},
+                                                                 {"model.norm_groups", "16"},
+                                                                 {"objective.beta_start", "0.001"}};
   for (const auto& [name, value] : special) {
     if (name == key) return value;
   }
@@ -61,30 +67,80 @@ std::string other_value(const std::string& key, const detail::Option& option) {
   return "9";
 }
 
+bool one_of(const std::string& key, const std::vector<std::string>& names) {
+  return std::find(names.begin(), names.end(), key) != names.end();
+}
+
+/// What a file of a family on latents says.
+std::vector<std::string> latent_ground(const std::string& family) {
+  std::vector<std::string> ground{"model.family=" + family, "encoders.pictures=vae",
+                                  "model.width=288",        "data.bucket_step=64",
+                                  "data.bucket_min=64",     "data.bucket_max=128",
+                                  "data.resolution=64",     "objective.prediction=velocity"};
+  if (family == "dit") {
+    ground.emplace_back("model.classes=7");
+  } else {
+    ground.emplace_back("model.text_channels=8");
+    ground.emplace_back("encoders.text=bert");
+  }
+  if (family == "sd3" || family == "flux") ground.emplace_back("model.pooled_channels=8");
+  if (family == "flux") ground.emplace_back("model.rope_axes=[8, 32, 32]");
+  return ground;
+}
+
+/// The same for options of pictures' families; nothing for other options.
+std::vector<std::string> picture_ground(const std::string& key) {
+  if (one_of(key, {"model.latent_channels", "model.latent_pixels", "model.sample_size", "model.classes"}))
+    return latent_ground("dit");
+  if (one_of(key, {"model.learned_variance", "objective.noise_schedule", "objective.beta_start",
+                   "objective.beta_end", "objective.train_steps", "objective.zero_terminal_snr",
+                   "objective.min_snr_gamma", "objective.prediction"})) {
+    auto ground = latent_ground("dit");
+    ground.emplace_back("objective.kind=ddpm");
+    ground.emplace_back(key == "model.learned_variance" ? "objective.prediction=noise"
+                                                        : "objective.prediction=velocity");
+    return ground;
+  }
+  if (key.starts_with("encoders.") ||
+      one_of(key, {"model.text_channels", "model.interpolation_scale", "model.size_conditions"}))
+    return latent_ground("pixart");
+  if (one_of(key, {"model.pooled_channels", "model.max_positions", "model.dual_attention_layers",
+                   "model.qk_norm"}))
+    return latent_ground("sd3");
+  if (one_of(key, {"model.single_depth", "model.guidance_input", "model.rope_axes"}))
+    return latent_ground("flux");
+  if (one_of(key, {"model.stage_channels", "model.layers_per_stage", "model.norm_groups", "model.quant_convs",
+                   "model.middle_attention", "objective.error", "objective.kl_weight", "objective.kind"}))
+    return {"model.family=autoencoder", "objective.kind=reconstruction", "data.languages=[]"};
+  return {};
+}
+
 // What else a file must say so that the option may be set: some belong to a family, a rope scaling or a mode.
 std::vector<std::string> ground_of(const std::string& key) {
   if (key == "parallel.dp_shard" || key == "parallel.tp") return {"parallel.nproc=6"};
   if (key == "parallel.recompute") return {"parallel.memory_budget=1GiB"};  // auto needs it
   if (key == "parallel.memory_budget") return {"parallel.recompute=auto"};
-  const auto one_of = [&](const std::vector<std::string>& names) {
-    return std::any_of(names.begin(), names.end(), [&](const auto& name) { return name == key; });
-  };
+  std::vector<std::string> pictures = picture_ground(key);
+  if (!pictures.empty()) {
+    std::erase_if(pictures, [&](const auto& change) { return change.starts_with(key + "="); });
+    return pictures;
+  }
   std::vector<std::string> ground{"model.mlp_width=64", "model.vocabulary=96", "model.family=llama",
                                   "data.mode=pack"};
   const auto with_rope = [&](const char* scaling) {
     ground.emplace_back("model.rope_original_context=16");
     ground.emplace_back(scaling);
   };
-  if (one_of({"model.rope_low_frequency", "model.rope_high_frequency"})) {
+  if (one_of(key, {"model.rope_low_frequency", "model.rope_high_frequency"})) {
     with_rope("model.rope_scaling=llama3");
-  } else if (one_of({"model.rope_factor", "model.rope_original_context", "model.rope_beta_fast",
-                     "model.rope_beta_slow", "model.rope_attention_factor", "model.rope_scaling"})) {
+  } else if (one_of(key, {"model.rope_factor", "model.rope_original_context", "model.rope_beta_fast",
+                          "model.rope_beta_slow", "model.rope_attention_factor", "model.rope_scaling"})) {
     with_rope("model.rope_scaling=yarn");
   } else if (key == "data.end_token") {
     ground.emplace_back("data.tokenizer=t.json");
-  } else if (!one_of({"model.family", "model.kv_heads", "model.head_size", "model.mlp_width",
-                      "model.vocabulary", "model.rope_theta", "model.norm_eps", "model.tied",
-                      "model.attention_bias", "model.mlp_bias", "data.mode", "data.tokenizer"})) {
+  } else if (!one_of(key, {"model.family", "model.kv_heads", "model.head_size", "model.mlp_width",
+                           "model.vocabulary", "model.rope_theta", "model.norm_eps", "model.tied",
+                           "model.attention_bias", "model.mlp_bias", "data.mode", "data.tokenizer"})) {
     return {};
   }
   std::erase_if(ground, [&](const auto& change) { return change.rfind(key + "=", 0) == 0; });

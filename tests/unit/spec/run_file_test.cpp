@@ -167,7 +167,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"decay", "optimizer:\n  decay: cosin\n", "Did you mean cosine?"},
         Refused{"map", "  batch: {a: 1}\n", "got a map"},
         Refused{"nolist", "  languages: en\n", "Did you mean [en]?"},
-        Refused{"emptylist", "  languages: []\n", "got an empty list"},
+        Refused{"emptylist", "  languages: []\n", "expected at least one language for family pixel_dit"},
         Refused{"twice", "  languages: [en, en]\n", "got \"en\" twice"},
         Refused{"bytes", "  cache_bytes: 64M\n", "Did you mean 64MiB?"},
         Refused{"manybytes", "  cache_bytes: 64000000TiB\n", "expected bytes (such as 64MiB)"},

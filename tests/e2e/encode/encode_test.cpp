@@ -1,0 +1,190 @@
+// Frozen encoders over a data set, and models trained on what they made.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "chiliad/io/file.h"
+#include "tests/support/latent_run.h"
+#include "tests/support/picture_set.h"
+#include "tests/support/program.h"
+#include "tests/support/temp_dir.h"
+
+namespace chiliad::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class EncodeTest : public testing::Test {
+ protected:
+  void make(const std::string& family, int64_t pictures, int64_t steps = 8) {
+    write_pictures(folder_.path() / "pictures", pictures);
+    index_pictures(folder_.path() / "pictures", folder_.path() / "index");
+    write_text_encoder(folder_.path() / "text");
+    write_autoencoder(folder_.path() / "vae");
+    std::ofstream(run_file()) << latent_run_file(family, folder_.path(), steps);
+  }
+
+  static ProgramResult chiliad(std::vector<std::string> arguments, const Program::Environment& environment = {}) {
+    arguments.insert(arguments.begin(), std::string(CHILIAD_BIN_DIR) + "/chiliad");
+    return Program(arguments, environment).wait();
+  }
+  [[nodiscard]] ProgramResult encode(std::vector<std::string> more = {},
+                                     const Program::Environment& environment = {}) const {
+    more.insert(more.begin(), {"encode", run_file(), "--quiet"});
+    return chiliad(more, environment);
+  }
+  [[nodiscard]] std::string run_file() const { return (folder_.path() / "run.yaml").string(); }
+  [[nodiscard]] fs::path columns() const { return folder_.path() / "index" / "columns"; }
+
+  /// Every file of the columns, by its place.
+  [[nodiscard]] std::map<std::string, std::string> bytes() const {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(columns())) {
+      if (entry.is_regular_file() && entry.path().filename() != "lock")
+        files[fs::relative(entry.path(), columns()).string()] = io::read_text(entry.path(), 1 << 24);
+    }
+    return files;
+  }
+  [[nodiscard]] fs::path any_part() const {
+    for (const auto& entry : fs::recursive_directory_iterator(columns())) {
+      if (entry.path().filename() == "000000.safetensors" && entry.path().string().find("latents") != std::string::npos)
+        return entry.path();
+    }
+    return {};
+  }
+
+  TempDir folder_;
+};
+
+TEST_F(EncodeTest, KilledTenTimesItEndsWithTheSameBytes) {
+  make("pixart", 330);  // six parts a column
+  ASSERT_EQ(encode().exit_code, 0);
+  const auto want = bytes();
+  ASSERT_EQ(want.size(), 15U);  // two columns of six parts, column.json twice, the empty text
+  fs::remove_all(columns());
+  int killed = 0;
+  for (int i = 0; i < 10; ++i) {
+    // Before the first or the second part of what is left.
+    const auto result = encode({"--nproc", "2"}, {{"CHILIAD_KILL_ENCODE", std::to_string(i % 2)}});
+    killed += result.exit_code == 4 ? 1 : 0;
+  }
+  EXPECT_EQ(killed, 10);
+  const auto last = encode({"--nproc", "2"});
+  EXPECT_EQ(last.exit_code, 0) << last.err;
+  EXPECT_TRUE(bytes() == want);
+}
+
+TEST_F(EncodeTest, WhatIsThereIsNotMadeAgain) {
+  make("pixart", 12);
+  ASSERT_EQ(encode().exit_code, 0);
+  const auto before = fs::last_write_time(any_part());
+  ASSERT_EQ(encode().exit_code, 0);
+  EXPECT_EQ(fs::last_write_time(any_part()), before);
+}
+
+TEST_F(EncodeTest, TrainingWantsTheColumnsFirst) {
+  make("pixart", 12);
+  const auto result = chiliad({"train", run_file(), "--check"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("Run `chiliad encode RUN.yaml` first"));
+}
+
+TEST_F(EncodeTest, StaleColumnsAreRefusedWithWhatDiffers) {
+  make("pixart", 12);
+  ASSERT_EQ(encode().exit_code, 0);
+  const auto other = chiliad({"train", run_file(), "--check", "--set", "data.background=black"});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("data.background: was white, is black"));
+  flip_bit(folder_.path() / "vae" / "diffusion_pytorch_model.safetensors");
+  const auto changed = chiliad({"train", run_file(), "--check"});
+  EXPECT_EQ(changed.exit_code, 2);
+  EXPECT_THAT(changed.err, HasSubstr("encoder: was "));
+}
+
+TEST_F(EncodeTest, DamagedFeaturesAreSkippedByName) {
+  make("pixart", 12);
+  ASSERT_EQ(encode().exit_code, 0);
+  flip_bit(any_part());
+  const auto result = chiliad({"train", run_file()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("is skipped from now on"));
+  EXPECT_THAT(result.err, HasSubstr("000000.safetensors: feature"));
+}
+
+TEST_F(EncodeTest, PicturesThatCannotBeDecodedAreRefusedAndTrainingGoesOn) {
+  make("pixart", 12);
+  flip_bit(folder_.path() / "pictures" / picture_name(3));
+  const auto result = encode();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("refused 1"));
+  const auto trained = chiliad({"train", run_file()});
+  EXPECT_EQ(trained.exit_code, 0) << trained.err;
+  EXPECT_THAT(trained.err, HasSubstr("is skipped from now on"));
+}
+
+TEST_F(EncodeTest, SaysWhereThereIsNothingToEncode) {
+  make("pixart", 4);
+  const auto result = chiliad({"encode", run_file(), "--set", "model.family=pixel_dit"});
+  EXPECT_EQ(result.exit_code, 2);
+}
+
+/// Every family on latents: encoded, proven on two ranks that share parameters, trained, resumed, and made
+/// pictures with.
+class LatentFamilyTest : public EncodeTest, public testing::WithParamInterface<const char*> {};
+
+TEST_P(LatentFamilyTest, TrainsOnLatents) {
+  const std::string family = GetParam();
+  make(family, 18);
+  if (family == "dit") {
+    for (const auto& entry : fs::recursive_directory_iterator(folder_.path() / "pictures"))
+      if (entry.path().extension() == ".txt") std::ofstream(entry.path()) << "3\n";
+    fs::remove_all(folder_.path() / "index");
+    index_pictures(folder_.path() / "pictures", folder_.path() / "index");
+  }
+  ASSERT_EQ(encode({"--nproc", "2"}).exit_code, 0);
+  const auto proven = chiliad({"verify-layout", run_file(), "--nproc", "4", "--set", "parallel.dp_shard=2",
+                               "--set", "data.micro_batch_items=2", "--steps", "3"});
+  EXPECT_EQ(proven.exit_code, 0) << proven.out << proven.err;
+  const auto half = chiliad({"train", run_file(), "--nproc", "2", "--set", "run.steps=4"});
+  ASSERT_EQ(half.exit_code, 0) << half.err;
+  const auto rest = chiliad({"train", run_file(), "--nproc", "2"});
+  ASSERT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_THAT(rest.out, HasSubstr("done: step 8 of 8"));
+  EXPECT_THAT(rest.err, testing::Not(HasSubstr("is skipped")));
+  const auto grid = (folder_.path() / "grid.png").string();
+  const auto made = chiliad({"generate", (folder_.path() / "run").string(), "--prompt", "3", "--steps", "3",
+                             "--size", "32x24", "--out", grid});
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_TRUE(fs::exists(grid));
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, LatentFamilyTest, testing::Values("dit", "pixart", "sd3", "flux"),
+                         [](const auto& given) { return std::string(given.param); });
+
+TEST_F(EncodeTest, AutoencodersAreTrainedExportedAndUsed) {
+  make("pixart", 18);
+  const auto vae_run = (folder_.path() / "vae.yaml").string();
+  std::ofstream(vae_run) << "version: 1\nrun: {steps: 6, dir: \"" << (folder_.path() / "vae_run").string()
+                         << "\"}\nmodel: {family: autoencoder, stage_channels: [8, 8, 16], norm_groups: 4, "
+                            "layers_per_stage: 1}\ndata: {index: \""
+                         << (folder_.path() / "index").string()
+                         << "\", languages: [], batch: 6, resolution: 32, bucket_min: 16, bucket_max: 64}\n"
+                            "objective: {kind: reconstruction}\noptimizer: {ema: 0.9}\n";
+  const auto proven = chiliad({"verify-layout", vae_run, "--nproc", "2", "--set", "parallel.dp_shard=2", "--steps", "3"});
+  EXPECT_EQ(proven.exit_code, 0) << proven.out << proven.err;
+  const auto trained = chiliad({"train", vae_run, "--nproc", "2"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const auto exported = chiliad({"ckpt", "export", (folder_.path() / "vae_run").string(), "--to",
+                                 (folder_.path() / "own").string(), "--average"});
+  ASSERT_EQ(exported.exit_code, 0) << exported.err;
+  const auto own = "encoders.pictures=" + (folder_.path() / "own").string();
+  ASSERT_EQ(encode({"--set", own}).exit_code, 0);
+  EXPECT_EQ(chiliad({"train", run_file(), "--set", own}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace chiliad::test
