@@ -7,6 +7,7 @@
 #include "chiliad/base/error.h"
 #include "chiliad/base/rng.h"
 #include "chiliad/objective/flow_schedule.h"
+#include "chiliad/spec/caption_dropout.h"
 
 namespace chiliad::objective {
 
@@ -22,8 +23,7 @@ float draw_time(const spec::ObjectiveOptions& options, uint64_t draw_key) {
 }
 
 bool draw_caption_dropout(const spec::ObjectiveOptions& options, uint64_t draw_key) {
-  Rng rng({draw_key, static_cast<uint64_t>(Draw::kDropout)});
-  return rng.uniform_double() < options.caption_dropout;
+  return spec::drops_caption(options.caption_dropout, draw_key);
 }
 
 at::Tensor patchify(const at::Tensor& pixels, int64_t patch) {
