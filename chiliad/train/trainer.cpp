@@ -10,15 +10,16 @@
 #include "chiliad/base/log.h"
 #include "chiliad/base/planted.h"
 #include "chiliad/device/tensor.h"
-#include "chiliad/image/color.h"
+#include "chiliad/loader/run_options.h"
 #include "chiliad/model/build_model.h"
 #include "chiliad/model/load_weights.h"
 #include "chiliad/optim/learning_rate.h"
-#include "chiliad/stepplan/work_model.h"
+#include "chiliad/spec/trained_work.h"
 #include "chiliad/text/byte_tokenizer.h"
 #include "chiliad/train/consistency.h"
 #include "chiliad/train/initial_weights.h"
 #include "chiliad/train/injected_delay.h"
+#include "chiliad/train/step_trace.h"
 #include "chiliad/weights/key_tables/model_keys.h"
 #include "chiliad/weights/weight_source.h"
 
@@ -31,15 +32,19 @@ constexpr int64_t kMinItemsForRate = 100;
 /// Charges instructions to the rows of the time account and tells the progress page.
 class StepClock final : public schedule::Watcher {
  public:
-  StepClock(observe::TimeAccount& account, int64_t step, const StepWatcher& watcher)
-      : account_(account), step_(step), watcher_(watcher) {}
+  StepClock(observe::TimeAccount& account, int64_t step, const StepWatcher& watcher, StepTrace trace)
+      : account_(account), step_(step), watcher_(watcher), trace_(std::move(trace)) {}
 
   void before(int32_t index, const schedule::Instruction& instruction) override {
     if (watcher_) watcher_(step_, index, instruction);
+    trace_.before();
     scope_.emplace(account_, row_of(instruction.op));
     injected_delay(row_of(instruction.op));
   }
-  void after(int32_t, const schedule::Instruction&) override { scope_.reset(); }
+  void after(int32_t, const schedule::Instruction& instruction) override {
+    scope_.reset();
+    trace_.after(instruction);
+  }
 
  private:
   static observe::Row row_of(schedule::Op op) {
@@ -61,6 +66,7 @@ class StepClock final : public schedule::Watcher {
   observe::TimeAccount& account_;
   int64_t step_;
   const StepWatcher& watcher_;
+  StepTrace trace_;
   std::optional<observe::TimeAccount::Scope> scope_;
 };
 
@@ -109,6 +115,7 @@ void Trainer::build_model() {
     options.compute = compute;
     options.keep = !run.parallel.reshard_after_forward;
     options.average = options.trained && run.optimizer.ema > 0.0;
+    trained_.push_back(options.trained);
     shards_.push_back(
         std::make_unique<parallel::ShardedLayer>(*layers_[i], decl, *setup_.mesh, pools_, options));
   }
@@ -165,24 +172,8 @@ void Trainer::load_checkpoint() {
 
 void Trainer::start_loader() {
   const auto& run = *setup_.run;
-  loader::LoaderOptions options;
-  options.rank = setup_.mesh->dp_index();
-  options.pack.num_ranks = setup_.mesh->shape().dp();
-  options.pack.max_items = run.data.micro_batch_items;
-  if (documents_ != nullptr) {
-    options.documents = documents_;
-    options.sequence_length = run.data.sequence_length;
-    options.pack.max_tokens = run.data.micro_batch_tokens;
-    options.pack.row_work = stepplan::make_row_work(run.model, setup_.rates);
-  } else {
-    options.pack.work = stepplan::make_work_model(run.model, setup_.rates);
-  }
-  options.num_threads = static_cast<int>(run.data.loader_threads);
-  options.prefetch_steps = run.data.prefetch_steps;
-  options.prefetch_bytes = run.data.prefetch_bytes;
-  options.cache_bytes = run.data.cache_bytes;
-  options.max_tokens = run.model.text_max_tokens;
-  options.background = image::parse_color(run.data.background);
+  auto options = loader::loader_options(run, documents_, setup_.rates, setup_.mesh->dp_index(),
+                                        setup_.mesh->shape().dp());
   const topology::RankBinder unbound;
   const auto scope = (setup_.binder != nullptr ? *setup_.binder : unbound).loading();
   loader_ = std::make_unique<loader::Loader>(*setup_.index, *plan_, setup_.journal, next_step_,
@@ -215,7 +206,10 @@ const Trainer::ProvenProgram& Trainer::program_for(int32_t num_slots) {
 StepReport Trainer::run_step(bool stop_requested, const StepWatcher& watcher) {
   const auto& run = *setup_.run;
   loader::RankStep loaded;
+  auto* trace = setup_.trace != nullptr && setup_.trace->wants(next_step_) ? setup_.trace : nullptr;
   {
+    const observe::TraceScope span(trace, *setup_.clock,
+                                   {.name = "wait for data", .track = observe::kStepTrack});
     const observe::TimeAccount::Scope scope(account_, observe::Row::kDataWait);
     loaded = loader_->next();
     injected_delay(observe::Row::kDataWait);
@@ -237,7 +231,7 @@ StepReport Trainer::run_step(bool stop_requested, const StepWatcher& watcher) {
   maybe_flip_a_bit(shards_, *setup_.mesh, report.step);
   stage_->begin(std::move(loaded),
                 {report.lr, num_updates_ + 1, flops, proven.digest, stop_requested, check});
-  StepClock step_clock(account_, report.step, watcher);
+  StepClock step_clock(account_, report.step, watcher, StepTrace(trace, *setup_.clock));
   schedule::execute(proven.program, *stage_, step_clock);
 
   report.agreement = stage_->agreement();
@@ -318,10 +312,9 @@ double Trainer::step_flops(const loader::RankStep& step) const {
   const int64_t patch = setup_.run->model.patch;
   for (const auto& batch : step.slots) {
     for (size_t i = 0; i < batch.items.size(); ++i) {
-      flops += table_
-                   .step_work({1, (batch.bucket.width / patch) * (batch.bucket.height / patch),
-                               batch.token_counts[i]})
-                   .flops();
+      const spec::BatchShape shape{1, (batch.bucket.width / patch) * (batch.bucket.height / patch),
+                                   batch.token_counts[i]};
+      flops += spec::trained_work(table_, shape, trained_).flops();
     }
   }
   return flops;

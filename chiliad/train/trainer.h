@@ -15,6 +15,7 @@
 #include "chiliad/layers/layer.h"
 #include "chiliad/loader/loader.h"
 #include "chiliad/observe/time_account.h"
+#include "chiliad/observe/trace_recorder.h"
 #include "chiliad/parallel/mesh.h"
 #include "chiliad/parallel/sharded_layer.h"
 #include "chiliad/schedule/executor.h"
@@ -37,6 +38,7 @@ struct TrainerSetup {
   stepplan::Journal journal;                       ///< agreed so far, also beyond the checkpoint
   spec::Rates rates;
   const topology::RankBinder* binder = nullptr;  ///< of loader threads; null: they run anywhere
+  observe::TraceRecorder* trace = nullptr;       ///< told what the steps do that it wants; null: none
 };
 
 /// One step, done.
@@ -115,6 +117,7 @@ class Trainer {
   std::unique_ptr<stepplan::Plan> plan_;
   std::unique_ptr<loader::Loader> loader_;
   std::vector<std::unique_ptr<layers::Layer>> layers_;
+  std::vector<bool> trained_;  // of each layer
   parallel::LayerPools pools_;
   std::vector<std::unique_ptr<parallel::ShardedLayer>> shards_;
   std::unique_ptr<StepStage> stage_;
