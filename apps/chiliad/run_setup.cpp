@@ -1,8 +1,10 @@
 #include "apps/chiliad/run_setup.h"
 
+#include <fmt/chrono.h>
 #include <fmt/core.h>
 
 #include <unistd.h>
+#include <ctime>
 #include <iostream>
 #include <memory>
 #include <utility>
@@ -10,8 +12,8 @@
 #include "chiliad/base/clock.h"
 #include "chiliad/base/error.h"
 #include "chiliad/dataset/build_index.h"
+#include "chiliad/loader/run_options.h"
 #include "chiliad/observe/terminal_progress.h"
-#include "chiliad/stepplan/work_model.h"
 #include "chiliad/text/byte_tokenizer.h"
 #include "chiliad/weights/start_weights.h"
 #include "chiliad/weights/weight_source.h"
@@ -91,18 +93,16 @@ stepplan::Plan open_plan(const spec::RunFile& file, const index::Index& index,
   return {index, file.data, file.run.seed, stepplan::column_counts(index, tokenizer), tokenizer};
 }
 
+std::string now_text() {
+  const auto wall = static_cast<std::time_t>(to_seconds(SystemClock().wall()));
+  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(wall));
+}
+
 stepplan::PackOptions pack_options(const spec::RunFile& file, const text::DocumentEncoder* encoder,
                                    int num_ranks) {
-  stepplan::PackOptions options;
-  options.num_ranks = num_ranks;
-  options.max_items = file.data.micro_batch_items;
-  if (encoder == nullptr) {
-    options.work = stepplan::make_work_model(file.model, spec::rates_of(file.parallel));
-    return options;
-  }
-  options.max_tokens = file.data.micro_batch_tokens;
-  options.row_work = stepplan::make_row_work(file.model, spec::rates_of(file.parallel));
-  return options;
+  // The packing asks only whether there are documents; nobody loads with these options.
+  const std::shared_ptr<const text::DocumentEncoder> borrowed(std::shared_ptr<void>(), encoder);
+  return loader::loader_options(file, borrowed, spec::rates_of(file.parallel), 0, num_ranks).pack;
 }
 
 }  // namespace chiliad::cli

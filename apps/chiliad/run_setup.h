@@ -45,6 +45,9 @@ std::string check_weights(const spec::RunFile& file);
 [[nodiscard]] stepplan::Plan open_plan(const spec::RunFile& file, const index::Index& index,
                                        const text::DocumentEncoder* encoder);
 
+/// The time, for people.
+[[nodiscard]] std::string now_text();
+
 /// How the run's layout cuts a step, as the workers cut it.
 [[nodiscard]] stepplan::PackOptions pack_options(const spec::RunFile& file,
                                                  const text::DocumentEncoder* encoder, int num_ranks);
