@@ -24,6 +24,7 @@ void add_verbs(CLI::App& app, Action& action) {
   add_data_verify(*data, action);
   add_data_plan(*data, action);
   add_encode(app, action);
+  add_data_show(*data, action);
   add_train(app, action);
   add_verify_layout(app, action);
   add_worker_verbs(app);
@@ -34,6 +35,7 @@ void add_verbs(CLI::App& app, Action& action) {
   add_ckpt_diff(*ckpt, action);
   add_ckpt_export(*ckpt, action);
   add_ckpt_prune(*ckpt, action);
+  add_report(app, action);
   add_docs(app, action);
   add_version(app, action);
 }

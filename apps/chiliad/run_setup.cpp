@@ -1,8 +1,10 @@
 #include "apps/chiliad/run_setup.h"
 
+#include <fmt/chrono.h>
 #include <fmt/core.h>
 
 #include <unistd.h>
+#include <ctime>
 #include <iostream>
 
 #include "chiliad/base/clock.h"
@@ -46,6 +48,11 @@ std::string check_weights(const spec::RunFile& file) {
       compared
           ? "its config.json says what the run file says"
           : "no config.json was compared, so options that fit every tensor are as the run file has them");
+}
+
+std::string now_text() {
+  const auto wall = static_cast<std::time_t>(to_seconds(SystemClock().wall()));
+  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(wall));
 }
 
 void make_token_columns(const spec::RunFile& file, const index::Index& index, const loader::RunInputs& inputs,

@@ -30,6 +30,9 @@ void add_overrides(CLI::App& verb, RunArguments& arguments);
 /// is given. Throws InvalidInput that says what does not fit.
 std::string check_weights(const spec::RunFile& file);
 
+/// The time, for people.
+[[nodiscard]] std::string now_text();
+
 /// Makes the token columns of the index that the run needs and that are missing, with progress on stderr.
 void make_token_columns(const spec::RunFile& file, const index::Index& index, const loader::RunInputs& inputs,
                         bool quiet);

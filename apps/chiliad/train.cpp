@@ -93,7 +93,8 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
                   {"bad_image", coverage.bad_image},
                   {"no_caption", coverage.no_caption},
                   {"aspect", coverage.aspect},
-                  {"over_limit", coverage.over_limit}}},
+                  {"over_limit", coverage.over_limit},
+                  {"held_out", coverage.held_out}}},
                 {"buckets", plan.buckets().size()},
                 {"nproc", file.parallel.nproc},
                 {"layout",
@@ -123,9 +124,9 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
                            epochs, plan.steps_per_epoch()));
   row("data",
       fmt::format(
-          "{} of {} samples; left out: {} damaged, {} without caption, {} by aspect, {} over the limit",
+          "{} of {} samples; left out: {} damaged, {} without caption, {} by aspect, {} over the limit, {} held out",
           coverage.in_order, coverage.in_index, coverage.bad_image, coverage.no_caption, coverage.aspect,
-          coverage.over_limit));
+          coverage.over_limit, coverage.held_out));
   if (inputs.documents == nullptr) {
     row("shapes", fmt::format("{} buckets of about {}x{}", plan.buckets().size(), file.data.resolution,
                               file.data.resolution));

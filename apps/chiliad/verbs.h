@@ -16,6 +16,7 @@ void add_data_stats(CLI::App& parent, Action& action);
 void add_data_verify(CLI::App& parent, Action& action);
 void add_data_plan(CLI::App& parent, Action& action);
 void add_encode(CLI::App& parent, Action& action);
+void add_data_show(CLI::App& parent, Action& action);
 void add_train(CLI::App& parent, Action& action);
 void add_verify_layout(CLI::App& parent, Action& action);
 void add_ckpt_ls(CLI::App& parent, Action& action);
@@ -23,6 +24,7 @@ void add_ckpt_verify(CLI::App& parent, Action& action);
 void add_ckpt_diff(CLI::App& parent, Action& action);
 void add_ckpt_export(CLI::App& parent, Action& action);
 void add_ckpt_prune(CLI::App& parent, Action& action);
+void add_report(CLI::App& parent, Action& action);
 void add_version(CLI::App& parent, Action& action);
 void add_docs(CLI::App& parent, Action& action);
 

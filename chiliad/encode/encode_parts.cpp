@@ -16,9 +16,9 @@
 #include "chiliad/device/tensor.h"
 #include "chiliad/encode/frozen_encoder.h"
 #include "chiliad/features/part_plan.h"
+#include "chiliad/image/color.h"
 #include "chiliad/io/file.h"
 #include "chiliad/loader/item_loader.h"
-#include "chiliad/loader/run_inputs.h"
 
 namespace chiliad::encode {
 namespace {
@@ -106,10 +106,8 @@ class LatentParts {
 
  private:
   static loader::ItemLoaderOptions item_options(const spec::RunFile& run) {
-    const auto options = loader::loader_options(run, {});
     loader::ItemLoaderOptions made;
-    made.max_tokens = options.max_tokens;
-    made.background = options.background;
+    made.background = image::parse_color(run.data.background);
     return made;
   }
   [[nodiscard]] size_t batch() const { return static_cast<size_t>(run_.encoders.batch); }

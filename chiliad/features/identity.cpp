@@ -89,6 +89,7 @@ Identity identity_of(const spec::RunFile& run, Kind kind) {
   add("data.languages", fmt::format("{}", fmt::join(data.languages, " ")));
   add("data.max_aspect_error", fmt::format("{}", data.max_aspect_error));
   add("data.limit", fmt::format("{}", data.limit));
+  add("data.held_out", fmt::format("{}", data.held_out));
   return identity;
 }
 

@@ -217,6 +217,15 @@ std::optional<FileLock> FileLock::try_lock(const fs::path& path, std::string_vie
   return FileLock(std::move(fd));
 }
 
+bool FileLock::is_held(const fs::path& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) {
+    if (errno == ENOENT) return false;
+    fail(path, "open lock", errno);
+  }
+  return ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 MappedFile::MappedFile(const fs::path& path) {
   const File file = File::open_read(path);
   size_ = static_cast<size_t>(file.size());

@@ -80,6 +80,8 @@ class FileLock {
   /// Nothing if another process holds it. The file's text is `owner_text` while held, so that others can say
   /// who.
   [[nodiscard]] static std::optional<FileLock> try_lock(const fs::path& path, std::string_view owner_text);
+  /// Whether somebody holds it; false where there is no such file.
+  [[nodiscard]] static bool is_held(const fs::path& path);
 
  private:
   explicit FileLock(UniqueFd fd) : fd_(std::move(fd)) {}

@@ -43,23 +43,27 @@ RunInputs open_inputs(const spec::RunFile& run, const index::Index& index) {
   return inputs;
 }
 
-stepplan::Plan open_plan(const spec::RunFile& run, const index::Index& index, const RunInputs& inputs) {
+stepplan::Plan open_plan(const spec::RunFile& run, const index::Index& index, const RunInputs& inputs,
+                         stepplan::PlanPart part) {
+  const auto plan = [&](stepplan::TokenCount counts, const Digest& documents = {}) {
+    return stepplan::Plan(index, run.data, run.run.seed, std::move(counts), documents, part);
+  };
   if (inputs.documents != nullptr) {
     const Digest digest = inputs.documents->digest();
-    return {index, run.data, run.run.seed, stepplan::column_counts(index, digest), digest};
+    return plan(stepplan::column_counts(index, digest), digest);
   }
-  if (const auto column = inputs.columns.text; column != nullptr) {
-    return {index, run.data, run.run.seed,
-            [column](uint32_t shard, uint32_t caption) { return column->token_count(shard, caption); }};
-  }
-  if (run.model.family != "pixel_dit")
-    return {index, run.data, run.run.seed, [](uint32_t, uint32_t) { return 1U; }};
+  if (const auto column = inputs.columns.text; column != nullptr)
+    return plan([column](uint32_t shard, uint32_t caption) { return column->token_count(shard, caption); });
+  if (run.model.family != "pixel_dit") return plan([](uint32_t, uint32_t) { return 1U; });
   const Digest digest = text::ByteTokenizer(run.model.text_max_tokens).digest();
-  return {index, run.data, run.run.seed, stepplan::column_counts(index, digest), digest};
+  return plan(stepplan::column_counts(index, digest), digest);
 }
 
-LoaderOptions loader_options(const spec::RunFile& run, const RunInputs& inputs) {
+LoaderOptions loader_options(const spec::RunFile& run, const RunInputs& inputs, const spec::Rates& rates,
+                             int rank, int num_ranks) {
   LoaderOptions options;
+  options.rank = rank;
+  options.pack = pack_options(run, rates, num_ranks);
   options.documents = inputs.documents;
   options.columns = inputs.columns;
   options.classes = run.model.classes;

@@ -25,10 +25,13 @@ struct RunInputs {
 /// The run's plan; `index` outlives it. Token counts are those of the index's token columns, or of the
 /// encoded captions.
 [[nodiscard]] stepplan::Plan open_plan(const spec::RunFile& run, const index::Index& index,
-                                       const RunInputs& inputs);
+                                       const RunInputs& inputs,
+                                       stepplan::PlanPart part = stepplan::PlanPart::kTraining);
 
-/// What the run file says about loading; the rank, and how steps are cut, are the caller's.
-[[nodiscard]] LoaderOptions loader_options(const spec::RunFile& run, const RunInputs& inputs);
+/// What a run file says of loading and packing, for data-parallel rank `rank` of `num_ranks`: whoever shows a
+/// step loads it as training does.
+[[nodiscard]] LoaderOptions loader_options(const spec::RunFile& run, const RunInputs& inputs,
+                                           const spec::Rates& rates, int rank, int num_ranks);
 
 /// How the run's layout cuts a step.
 [[nodiscard]] stepplan::PackOptions pack_options(const spec::RunFile& run, const spec::Rates& rates,

@@ -7,6 +7,7 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/rng.h"
+#include "chiliad/spec/caption_dropout.h"
 
 namespace chiliad::objective {
 
@@ -37,8 +38,7 @@ float shifted_time(const spec::ObjectiveOptions& options, double time, int64_t i
 }
 
 bool draw_caption_dropout(const spec::ObjectiveOptions& options, uint64_t draw_key) {
-  Rng rng({draw_key, static_cast<uint64_t>(Draw::kDropout)});
-  return rng.uniform_double() < options.caption_dropout;
+  return spec::drops_caption(options.caption_dropout, draw_key);
 }
 
 at::Tensor patchify(const at::Tensor& pixels, int64_t patch) {

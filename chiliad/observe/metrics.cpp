@@ -46,6 +46,8 @@ std::string StepMetrics::to_json() const {
   object["items_per_s"] = items_per_s;
   object["flops"] = flops;
   object["peak_memory"] = peak_memory;
+  if (validation_loss.has_value()) object["validation_loss"] = *validation_loss;
+  if (peak_flops > 0.0) object["peak_flops"] = peak_flops;
   if (mfu.has_value()) object["mfu"] = *mfu;
   return object.dump();
 }
@@ -77,6 +79,8 @@ StepMetrics StepMetrics::from_json(const std::string& text) {
     read(object, "items_per_s", metrics.items_per_s);
     read(object, "flops", metrics.flops);
     read_integer(object, "peak_memory", metrics.peak_memory);
+    read(object, "peak_flops", metrics.peak_flops);
+    if (object.contains("validation_loss")) read(object, "validation_loss", metrics.validation_loss.emplace());
     if (object.contains("mfu")) read(object, "mfu", metrics.mfu.emplace());
   } catch (const nlohmann::json::exception& error) {
     throw CorruptData("metrics line", fmt::format("expected a JSON object of numbers, got '{:.80}' ({})",

@@ -9,6 +9,7 @@
 #include "chiliad/spec/options/checkpoint.h"
 #include "chiliad/spec/options/data.h"
 #include "chiliad/spec/options/encoders.h"
+#include "chiliad/spec/options/evaluation.h"
 #include "chiliad/spec/options/model.h"
 #include "chiliad/spec/options/objective.h"
 #include "chiliad/spec/options/observe.h"
@@ -27,6 +28,7 @@ struct RunFile {
   ObjectiveOptions objective;
   OptimizerOptions optimizer;
   ParallelOptions parallel;
+  EvaluationOptions evaluation;
   CheckpointOptions checkpoint;
   ObserveOptions observe;
   SuperviseOptions supervise;

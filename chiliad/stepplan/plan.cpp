@@ -16,8 +16,14 @@ namespace chiliad::stepplan {
 namespace {
 
 constexpr uint64_t kLimitKey = 0x6C696D6974ULL;
+constexpr uint64_t kHeldOutKey = 0x68656C64ULL;
 // Keys of Draw::kOrder beside those of Order.
 constexpr uint64_t kClusterSteps = 2;
+
+/// Nothing where nothing is held out: the digests of runs from before it existed stay.
+void add_held_out(const spec::DataOptions& options, Hasher& hasher) {
+  if (options.held_out > 0) hasher.add("held out").add(options.held_out);
+}
 
 /// Settings of pictures are no content of documents.
 Digest documents_digest_of(const spec::DataOptions& options, const Digest& encoder) {
@@ -26,6 +32,7 @@ Digest documents_digest_of(const spec::DataOptions& options, const Digest& encod
   hasher.add(static_cast<int64_t>(options.languages.size()));
   for (const std::string& language : options.languages) hasher.add(language);
   hasher.add(options.limit).add(options.order).add(options.window_blocks);
+  add_held_out(options, hasher);
   return hasher.digest();
 }
 
@@ -38,6 +45,7 @@ Digest content_digest_of(const spec::DataOptions& options, const Digest& documen
   for (const std::string& language : options.languages) hasher.add(language);
   hasher.add(options.limit).add(options.order).add(options.window_blocks).add(options.shape_clusters);
   hasher.add(options.flip ? 1 : 0).add(options.crop).add(options.background);
+  add_held_out(options, hasher);
   return hasher.digest();
 }
 
@@ -48,6 +56,7 @@ void check_options(const spec::DataOptions& options) {
   };
   at_least("batch", options.batch, 1);
   at_least("limit", options.limit, 0);
+  at_least("held_out", options.held_out, 0);
   at_least("window_blocks", options.window_blocks, 1);
   at_least("shape_clusters", options.shape_clusters, 1);
   at_least("sequence_length", options.sequence_length, 1);
@@ -87,7 +96,7 @@ struct Plan::ClusterCache {
 };
 
 Plan::Plan(const index::Index& index, const spec::DataOptions& options, uint64_t seed, TokenCount tokens,
-           const Digest& documents)
+           const Digest& documents, PlanPart part)
     : index_(index),
       options_(options),
       seed_(seed),
@@ -98,8 +107,12 @@ Plan::Plan(const index::Index& index, const spec::DataOptions& options, uint64_t
   check_options(options);
   CHILIAD_CHECK(!packs_documents() || documents != Digest{}, "mode pack without a document encoder");
   for (const std::string& language : options.languages) languages_.push_back(index::language_code(language));
+  if (part == PlanPart::kHeldOut) {
+    options_.order = "sequential";
+    options_.shape_clusters = 1;
+  }
   find_usable();
-  apply_limit();
+  choose_part(part);
   if (usable_.empty()) {
     throw InvalidInput(
         "data", fmt::format("no item is left of {} in the index: {} bad images, {} without a caption in "
@@ -183,26 +196,40 @@ uint32_t Plan::item_tokens(uint32_t shard, uint32_t caption) const {
   return static_cast<uint32_t>(std::min<int64_t>(int64_t{count} - 1, options_.sequence_length));
 }
 
-void Plan::apply_limit() {
-  if (options_.limit == 0 || items_per_epoch() <= options_.limit) return;
+std::vector<Plan::Usable> Plan::take_keyed(int64_t count, uint64_t key) {
   const auto rank = [&](const Usable& usable) {
     const index::Shard& shard = index_.shards()[usable.shard];
     const auto local = static_cast<size_t>(usable.sample - shard_start_[usable.shard]);
-    return std::pair(mix64(shard.samples[local].key_hash ^ kLimitKey), usable.sample);
+    return std::pair(mix64(shard.samples[local].key_hash ^ key), usable.sample);
   };
   std::vector<std::pair<std::pair<uint64_t, int64_t>, size_t>> ranked;
   ranked.reserve(usable_.size());
   for (size_t i = 0; i < usable_.size(); ++i) ranked.emplace_back(rank(usable_[i]), i);
-  const auto end = ranked.begin() + options_.limit;
-  std::nth_element(ranked.begin(), end, ranked.end());
-  std::vector<size_t> kept;
-  for (auto it = ranked.begin(); it != end; ++it) kept.push_back(it->second);
-  std::sort(kept.begin(), kept.end());
-  coverage_.over_limit = items_per_epoch() - options_.limit;
+  std::nth_element(ranked.begin(), ranked.begin() + count, ranked.end());
+  std::vector<bool> is_taken(usable_.size(), false);
+  for (int64_t i = 0; i < count; ++i) is_taken[ranked[static_cast<size_t>(i)].second] = true;
+  std::vector<Usable> taken;
   std::vector<Usable> left;
-  left.reserve(kept.size());
-  for (const size_t i : kept) left.push_back(usable_[i]);
+  for (size_t i = 0; i < usable_.size(); ++i) (is_taken[i] ? taken : left).push_back(usable_[i]);
   usable_ = std::move(left);
+  return taken;
+}
+
+void Plan::choose_part(PlanPart part) {
+  if (options_.held_out > 0) {
+    if (options_.held_out >= items_per_epoch()) {
+      throw InvalidInput("data.held_out",
+                         fmt::format("expected fewer than the {} usable items, got {}. Lower it",
+                                     items_per_epoch(), options_.held_out));
+    }
+    other_ = take_keyed(options_.held_out, kHeldOutKey);
+    coverage_.held_out = options_.held_out;
+  }
+  if (options_.limit > 0 && items_per_epoch() > options_.limit) {
+    coverage_.over_limit = items_per_epoch() - options_.limit;
+    usable_ = take_keyed(options_.limit, kLimitKey);
+  }
+  if (part == PlanPart::kHeldOut) std::swap(usable_, other_);
 }
 
 void Plan::make_order() {
@@ -277,8 +304,10 @@ std::vector<uint32_t> Plan::captions_of(int64_t sample) const {
 
 std::vector<Plan::Planned> Plan::planned() const {
   std::vector<Planned> list;
-  list.reserve(usable_.size());
-  for (const Usable& usable : usable_) list.push_back({usable.sample, usable.bucket});
+  list.reserve(usable_.size() + other_.size());
+  for (const auto* part : {&usable_, &other_})
+    for (const Usable& usable : *part) list.push_back({usable.sample, usable.bucket});
+  std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.sample < b.sample; });
   return list;
 }
 

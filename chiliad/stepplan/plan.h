@@ -38,6 +38,7 @@ struct Coverage {
   int64_t no_caption = 0;  ///< no caption in any of the wanted languages
   int64_t aspect = 0;      ///< beyond max_aspect_error
   int64_t over_limit = 0;  ///< beyond data.limit
+  int64_t held_out = 0;    ///< kept for evaluation
   int64_t too_short = 0;   ///< mode pack: documents of fewer than two tokens, which have no target
   int64_t cut = 0;         ///< mode pack: documents in the index that data.sequence_length cuts
   int64_t cut_tokens = 0;  ///< what they lose
@@ -49,6 +50,12 @@ using TokenCount = std::function<uint32_t(uint32_t shard, uint32_t caption)>;
 /// document encoder. Throws as index::read_token_column.
 [[nodiscard]] TokenCount column_counts(const index::Index& index, const Digest& tokenizer);
 
+/// Which items a plan is about.
+enum class PlanPart {
+  kTraining,
+  kHeldOut,  ///< those of data.held_out, in the order of the index
+};
+
 /// The pure function from a step number to its items. Immutable but for the journal's amendments; `select` is
 /// thread-safe. Order: docs/formats/plan.md.
 class Plan {
@@ -56,7 +63,7 @@ class Plan {
   /// `documents`: digest of the encoder that `tokens` counts for; needed in mode pack, where it is content.
   /// Throws InvalidInput if no item is left, with the coverage in the message.
   Plan(const index::Index& index, const spec::DataOptions& options, uint64_t seed, TokenCount tokens,
-       const Digest& documents = {});
+       const Digest& documents = {}, PlanPart part = PlanPart::kTraining);
   ~Plan();
   Plan(Plan&&) noexcept;
   Plan& operator=(Plan&&) = delete;
@@ -70,7 +77,7 @@ class Plan {
     int64_t sample = 0;
     int32_t bucket = 0;
   };
-  /// All of them, by sample: what an epoch shows.
+  /// All that an epoch shows, and those that are held out, by sample.
   [[nodiscard]] std::vector<Planned> planned() const;
   /// Captions that may be drawn for a sample, by their numbers in its shard; none where captions are not
   /// wanted.
@@ -101,7 +108,9 @@ class Plan {
   [[nodiscard]] bool has_wanted_caption(const index::Shard& shard, const index::Sample& sample) const;
   [[nodiscard]] bool is_long_enough(const index::Sample& sample, uint32_t shard);
   [[nodiscard]] uint32_t item_tokens(uint32_t shard, uint32_t caption) const;
-  void apply_limit();
+  /// Takes `count` items out of usable_, by a keyed choice; both keep the order of samples.
+  [[nodiscard]] std::vector<Usable> take_keyed(int64_t count, uint64_t key);
+  void choose_part(PlanPart part);
   void make_order();
   void group_buckets();
   [[nodiscard]] std::vector<int64_t> clustered_items(int64_t epoch, int64_t window, int64_t step) const;
@@ -117,6 +126,7 @@ class Plan {
   std::vector<int64_t> shard_start_;  // first sample of each shard, and the end
   std::vector<uint32_t> languages_;
   std::vector<Usable> usable_;  // by sample
+  std::vector<Usable> other_;   // of the other part, by sample
   std::unique_ptr<Order> order_;
   std::vector<int32_t> bucket_group_;    // of each bucket, where shape_clusters > 1
   std::unique_ptr<ClusterCache> cache_;  // the window sorted last

@@ -22,6 +22,14 @@ std::vector<int32_t> ByteTokenizer::encode(std::string_view text) const {
   return ids;
 }
 
+std::string ByteTokenizer::decode(std::span<const int32_t> ids) {
+  std::string text;
+  for (const int32_t id : ids) {
+    if (id > kNull && id < kVocabulary) text += static_cast<char>(id - kNull - 1);
+  }
+  return text;
+}
+
 Digest ByteTokenizer::digest() const {
   return Hasher().add("chiliad byte tokenizer 1").add(max_tokens_).digest();
 }

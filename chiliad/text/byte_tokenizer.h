@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,8 @@ class ByteTokenizer {
   /// At most max_tokens ids; a character is never cut. Bytes that are not UTF-8 become U+FFFD. An empty text
   /// is {kNull}.
   [[nodiscard]] std::vector<int32_t> encode(std::string_view text) const;
+  /// The text of ids that `encode` gave; padding and the null caption have none.
+  [[nodiscard]] static std::string decode(std::span<const int32_t> ids);
   /// Names this tokenizer and its settings; keys the derived columns.
   [[nodiscard]] Digest digest() const;
 

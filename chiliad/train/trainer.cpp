@@ -13,9 +13,11 @@
 #include "chiliad/model/build_model.h"
 #include "chiliad/model/load_weights.h"
 #include "chiliad/optim/learning_rate.h"
+#include "chiliad/spec/trained_work.h"
 #include "chiliad/train/consistency.h"
 #include "chiliad/train/initial_weights.h"
 #include "chiliad/train/injected_delay.h"
+#include "chiliad/train/step_trace.h"
 #include "chiliad/weights/key_tables/model_keys.h"
 #include "chiliad/weights/weight_source.h"
 
@@ -28,15 +30,19 @@ constexpr int64_t kMinItemsForRate = 100;
 /// Charges instructions to the rows of the time account and tells the progress page.
 class StepClock final : public schedule::Watcher {
  public:
-  StepClock(observe::TimeAccount& account, int64_t step, const StepWatcher& watcher)
-      : account_(account), step_(step), watcher_(watcher) {}
+  StepClock(observe::TimeAccount& account, int64_t step, const StepWatcher& watcher, StepTrace trace)
+      : account_(account), step_(step), watcher_(watcher), trace_(std::move(trace)) {}
 
   void before(int32_t index, const schedule::Instruction& instruction) override {
     if (watcher_) watcher_(step_, index, instruction);
+    trace_.before();
     scope_.emplace(account_, row_of(instruction.op));
     injected_delay(row_of(instruction.op));
   }
-  void after(int32_t, const schedule::Instruction&) override { scope_.reset(); }
+  void after(int32_t, const schedule::Instruction& instruction) override {
+    scope_.reset();
+    trace_.after(instruction);
+  }
 
  private:
   static observe::Row row_of(schedule::Op op) {
@@ -58,6 +64,7 @@ class StepClock final : public schedule::Watcher {
   observe::TimeAccount& account_;
   int64_t step_;
   const StepWatcher& watcher_;
+  StepTrace trace_;
   std::optional<observe::TimeAccount::Scope> scope_;
 };
 
@@ -102,6 +109,7 @@ void Trainer::build_model() {
     options.compute = compute;
     options.keep = !run.parallel.reshard_after_forward;
     options.average = options.trained && run.optimizer.ema > 0.0;
+    trained_.push_back(options.trained);
     shards_.push_back(
         std::make_unique<parallel::ShardedLayer>(*layers_[i], decl, *setup_.mesh, pools_, options));
   }
@@ -158,9 +166,8 @@ void Trainer::load_checkpoint() {
 
 void Trainer::start_loader() {
   const auto& run = *setup_.run;
-  loader::LoaderOptions options = loader::loader_options(run, inputs_);
-  options.rank = setup_.mesh->dp_index();
-  options.pack = loader::pack_options(run, setup_.rates, setup_.mesh->shape().dp());
+  auto options = loader::loader_options(run, inputs_, setup_.rates, setup_.mesh->dp_index(),
+                                        setup_.mesh->shape().dp());
   const topology::RankBinder unbound;
   const auto scope = (setup_.binder != nullptr ? *setup_.binder : unbound).loading();
   loader_ = std::make_unique<loader::Loader>(*setup_.index, *plan_, setup_.journal, next_step_,
@@ -193,7 +200,10 @@ const Trainer::ProvenProgram& Trainer::program_for(int32_t num_slots) {
 StepReport Trainer::run_step(bool stop_requested, const StepWatcher& watcher) {
   const auto& run = *setup_.run;
   loader::RankStep loaded;
+  auto* trace = setup_.trace != nullptr && setup_.trace->wants(next_step_) ? setup_.trace : nullptr;
   {
+    const observe::TraceScope span(trace, *setup_.clock,
+                                   {.name = "wait for data", .track = observe::kStepTrack});
     const observe::TimeAccount::Scope scope(account_, observe::Row::kDataWait);
     loaded = loader_->next();
     injected_delay(observe::Row::kDataWait);
@@ -215,7 +225,7 @@ StepReport Trainer::run_step(bool stop_requested, const StepWatcher& watcher) {
   maybe_flip_a_bit(shards_, *setup_.mesh, report.step);
   stage_->begin(std::move(loaded),
                 {report.lr, num_updates_ + 1, flops, proven.digest, stop_requested, check});
-  StepClock step_clock(account_, report.step, watcher);
+  StepClock step_clock(account_, report.step, watcher, StepTrace(trace, *setup_.clock));
   schedule::execute(proven.program, *stage_, step_clock);
 
   report.agreement = stage_->agreement();
@@ -238,6 +248,21 @@ StepReport Trainer::run_step(bool stop_requested, const StepWatcher& watcher) {
   }
   check_bad_fraction();
   return report;
+}
+
+Evaluation& Trainer::evaluation() {
+  if (evaluation_ == nullptr) {
+    EvaluationSetup setup;
+    setup.run = setup_.run;
+    setup.index = setup_.index;
+    setup.inputs = &inputs_;
+    setup.mesh = setup_.mesh;
+    setup.rates = setup_.rates;
+    setup.layers = &layers_;
+    setup.shards = &shards_;
+    evaluation_ = std::make_unique<Evaluation>(setup);
+  }
+  return *evaluation_;
 }
 
 void Trainer::check_parameters() {
@@ -296,10 +321,9 @@ double Trainer::step_flops(const loader::RankStep& step) const {
   const int64_t side = spec::token_pixels(setup_.run->model);
   for (const auto& batch : step.slots) {
     for (size_t i = 0; i < batch.items.size(); ++i) {
-      flops += table_
-                   .step_work(
-                       {1, (batch.bucket.width / side) * (batch.bucket.height / side), batch.token_counts[i]})
-                   .flops();
+      const spec::BatchShape shape{1, (batch.bucket.width / side) * (batch.bucket.height / side),
+                                   batch.token_counts[i]};
+      flops += spec::trained_work(table_, shape, trained_).flops();
     }
   }
   return flops;

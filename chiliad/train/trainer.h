@@ -16,6 +16,7 @@
 #include "chiliad/loader/loader.h"
 #include "chiliad/loader/run_inputs.h"
 #include "chiliad/observe/time_account.h"
+#include "chiliad/observe/trace_recorder.h"
 #include "chiliad/parallel/mesh.h"
 #include "chiliad/parallel/sharded_layer.h"
 #include "chiliad/schedule/executor.h"
@@ -23,6 +24,7 @@
 #include "chiliad/spec/work.h"
 #include "chiliad/stepplan/plan.h"
 #include "chiliad/topology/rank_binder.h"
+#include "chiliad/train/evaluation.h"
 #include "chiliad/train/step_stage.h"
 
 namespace chiliad::train {
@@ -37,6 +39,7 @@ struct TrainerSetup {
   stepplan::Journal journal;                       ///< agreed so far, also beyond the checkpoint
   spec::Rates rates;
   const topology::RankBinder* binder = nullptr;  ///< of loader threads; null: they run anywhere
+  observe::TraceRecorder* trace = nullptr;       ///< told what the steps do that it wants; null: none
 };
 
 /// One step, done.
@@ -83,6 +86,9 @@ class Trainer {
   /// Part of the digest of the program of the step under way, or of the last one; alike on all ranks.
   [[nodiscard]] uint64_t program() const { return program_; }
 
+  /// Losses and pictures between steps; made when it is first asked for.
+  [[nodiscard]] Evaluation& evaluation();
+
   [[nodiscard]] observe::TimeAccount& account() { return account_; }
   [[nodiscard]] const stepplan::Plan& plan() const { return *plan_; }
   [[nodiscard]] loader::LoaderStats loader_stats() const { return loader_->stats(); }
@@ -115,9 +121,11 @@ class Trainer {
   std::unique_ptr<stepplan::Plan> plan_;
   std::unique_ptr<loader::Loader> loader_;
   std::vector<std::unique_ptr<layers::Layer>> layers_;
+  std::vector<bool> trained_;  // of each layer
   parallel::LayerPools pools_;
   std::vector<std::unique_ptr<parallel::ShardedLayer>> shards_;
   std::unique_ptr<StepStage> stage_;
+  std::unique_ptr<Evaluation> evaluation_;
   std::map<int32_t, ProvenProgram> programs_;  // by number of slots
   uint64_t program_ = 0;
   int64_t next_step_ = 0;

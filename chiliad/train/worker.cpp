@@ -23,7 +23,9 @@
 #include "chiliad/ipc/child_process.h"
 #include "chiliad/ipc/progress_page.h"
 #include "chiliad/observe/cpu_time.h"
+#include "chiliad/observe/fma_peak.h"
 #include "chiliad/observe/metrics.h"
+#include "chiliad/observe/trace_recorder.h"
 #include "chiliad/topology/rank_binder.h"
 #include "chiliad/train/consistency.h"
 #include "chiliad/train/injected_delay.h"
@@ -121,8 +123,12 @@ class MetricsSum {
     }
   }
   [[nodiscard]] bool empty() const { return steps_ == 0; }
-  [[nodiscard]] std::string take(int64_t num_steps, int64_t peak_memory) {
+  void set_validation_loss(double loss) { line_.validation_loss = loss; }
+  [[nodiscard]] bool has_validation_loss() const { return line_.validation_loss.has_value(); }
+  [[nodiscard]] std::string take(int64_t num_steps, int64_t peak_memory, double peak_flops) {
     line_.peak_memory = peak_memory;
+    line_.peak_flops = peak_flops;
+    if (peak_flops > 0.0 && line_.wall > 0.0) line_.mfu = line_.flops / line_.wall / peak_flops;
     line_.steps = num_steps;
     line_.loss = weight_ > 0.0 ? loss_ / weight_ : 0.0;
     line_.bad_items = line_.items - static_cast<int64_t>(actual_);
@@ -158,6 +164,7 @@ class WorkerRun {
     bind();
     device::set_compute_threads(static_cast<int>(run_file_.parallel.threads));
     connect();
+    measure_peak();
     build();
     train();
     mesh_->close();
@@ -217,6 +224,23 @@ class WorkerRun {
     io::write_atomic(path, std::to_string(clock_.now().count()));
   }
 
+  /// Of all ranks at the same time, which are in step after the first sum.
+  void measure_peak() {
+    double own = run_file_.observe.peak_flops;
+    if (own == 0.0) {
+      static_cast<void>(comm::sum_over_ranks(mesh_->world(), std::vector<double>{0.0}));
+      observe::PeakRequest request;
+      request.num_threads = static_cast<int>(run_file_.parallel.threads);
+      const bool bf16 = run_file_.parallel.compute == "bf16";
+      request.type = bf16 ? observe::FmaType::kBf16 : observe::FmaType::kF32;
+      own = observe::measure_fma_peak(request);
+    }
+    peak_flops_ = comm::sum_over_ranks(mesh_->world(), std::vector<double>{own}).front();
+    if (arguments_.rank == 0)
+      log_info("peak of the ranks together: {:.4g} GFLOP/s in {}", peak_flops_ * 1e-9,
+               run_file_.parallel.compute);
+  }
+
   void build() {
     index_.emplace(index::Index::open(run_file_.data.index));
     if (!arguments_.resume.empty()) resume_.emplace(checkpoint::Checkpoint::open(arguments_.resume));
@@ -229,6 +253,7 @@ class WorkerRun {
     setup.journal = read_journal(arguments_.journal);
     setup.rates = spec::rates_of(run_file_.parallel);
     setup.binder = &binder_;
+    setup.trace = open_trace();
     trainer_ = std::make_unique<Trainer>(std::move(setup));
     resume_.reset();
     const uint64_t digest = trainer_->parameters_digest();
@@ -251,6 +276,20 @@ class WorkerRun {
     });
   }
 
+  /// Null where no step is traced.
+  observe::TraceRecorder* open_trace() {
+    const auto& options = run_file_.observe;
+    if (options.trace_steps == 0) return nullptr;
+    std::vector<std::string> names;
+    for (const auto& layer : spec::make_layer_table(run_file_.model).layers) names.push_back(layer.name);
+    return &trace_.emplace(std::filesystem::path(arguments_.run_dir) / "trace", arguments_.rank,
+                           options.trace_from, options.trace_steps, std::move(names));
+  }
+  /// The recorder where this step is traced.
+  observe::TraceRecorder* trace_of(int64_t step) {
+    return trace_.has_value() && trace_->wants(step) ? &*trace_ : nullptr;
+  }
+
   void train() {
     bool stopped = false;
     int64_t last_snapshot = trainer_->next_step();
@@ -268,11 +307,18 @@ class WorkerRun {
           });
       stopped = report.agreement.stop;
       send_ledger(report);
-      if (!report.amendments.empty()) record(report.amendments);
+      auto* trace = trace_of(report.step);
+      if (!report.amendments.empty()) {
+        const observe::TraceScope span(trace, clock_, {.name = "journal", .track = observe::kStepTrack});
+        record(report.amendments);
+      }
       if (due(report.step + 1, stopped)) {
         last_snapshot = report.step + 1;
+        const observe::TraceScope span(trace, clock_, {.name = "checkpoint", .track = observe::kStepTrack});
         snapshot();
       }
+      evaluate(trace);
+      if (trace != nullptr) trace->write(report.step);
       finish_step(std::move(report));
     }
     if (last_snapshot < trainer_->next_step()) snapshot();
@@ -283,6 +329,23 @@ class WorkerRun {
                Json{{"step", trainer_->next_step()},
                     {"reason", stopped && !trainer_->finished() ? "stopped" : "done"}}
                    .dump());
+  }
+
+  /// What section evaluation asks for after this step.
+  void evaluate(observe::TraceRecorder* trace) {
+    const auto& evaluation = run_file_.evaluation;
+    const int64_t step = trainer_->next_step();
+    const auto is_due = [&](int64_t every) { return every > 0 && step % every == 0; };
+    if (!is_due(evaluation.every) && !is_due(evaluation.samples_every)) return;
+    const observe::TimeAccount::Scope scope(trainer_->account(), observe::Row::kEvaluation);
+    const observe::TraceScope span(trace, clock_, {.name = "evaluation", .track = observe::kStepTrack});
+    const auto alive = [this, step] { page_.set({.step = step, .phase = ipc::Phase::kEvaluation}); };
+    alive();
+    trainer_->evaluation().set_watcher(alive);
+    snapshotter_->wait_copied();  // it reads what the averages take the place of
+    if (is_due(evaluation.every)) metrics_.set_validation_loss(trainer_->evaluation().validation_loss());
+    if (is_due(evaluation.samples_every))
+      trainer_->evaluation().make_samples(step, std::filesystem::path(arguments_.run_dir) / "samples");
   }
 
   [[nodiscard]] bool due(int64_t steps_done, bool stopped) const {
@@ -341,13 +404,14 @@ class WorkerRun {
     metrics_.add(report);
     metrics_.count(*mesh_);
     const int64_t every = run_file_.observe.log_every;
-    if (trainer_->next_step() % every == 0 || report.step == 0) flush_metrics();
+    if (trainer_->next_step() % every == 0 || report.step == 0 || metrics_.has_validation_loss())
+      flush_metrics();
   }
 
   void flush_metrics() {
     if (arguments_.rank != 0 || metrics_.empty()) return;
     link_.send(ipc::FrameType::kMetrics,
-               metrics_.take(run_file_.run.steps, meter_.peak_bytes() + mesh_->shared_bytes()));
+               metrics_.take(run_file_.run.steps, meter_.peak_bytes() + mesh_->shared_bytes(), peak_flops_));
     meter_.reset_peak();
   }
 
@@ -361,9 +425,11 @@ class WorkerRun {
   std::unique_ptr<parallel::Mesh> mesh_;
   std::optional<index::Index> index_;
   std::optional<checkpoint::Checkpoint> resume_;
+  std::optional<observe::TraceRecorder> trace_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<Snapshotter> snapshotter_;
   MetricsSum metrics_;
+  double peak_flops_ = 0.0;  // of all ranks together; 0: not known
 };
 
 }  // namespace

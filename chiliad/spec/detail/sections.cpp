@@ -7,7 +7,7 @@
 namespace chiliad::spec::detail {
 namespace {
 
-constexpr std::array<std::string_view, 2> kPlannedSections{"evaluation", "extensions"};
+constexpr std::array<std::string_view, 1> kPlannedSections{"extensions"};
 
 // Old name (or the one that other systems use), name here.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kRenamedKeys{{
@@ -32,7 +32,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kRenamed
 const std::vector<Section>& sections() {
   static const std::vector<Section> kSections{run_section(),       model_section(),     data_section(),
                                               encoders_section(),  objective_section(), optimizer_section(),
-                                              precision_section(), parallel_section(),  checkpoint_section(),
+                                              precision_section(), parallel_section(),  evaluation_section(), checkpoint_section(),
                                               observe_section(),   supervise_section()};
   return kSections;
 }

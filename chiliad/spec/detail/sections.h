@@ -17,6 +17,7 @@ Section objective_section();
 Section optimizer_section();
 Section precision_section();
 Section parallel_section();
+Section evaluation_section();
 Section checkpoint_section();
 Section observe_section();
 Section supervise_section();

@@ -11,6 +11,10 @@ struct ObserveOptions {
   double data_wait_alarm_s = 1.0;  ///< a step that waits longer for data is warned about
   int64_t check_every = 1000;      ///< steps between comparisons of parameters that ranks have alike; 0: none
   bool ledger = false;             ///< write the digest of every step's items to ledger.jsonl
+  bool tensorboard = true;         ///< write event files for TensorBoard
+  double peak_flops = 0.0;         ///< FLOP/s of one rank that mfu is a share of; 0: measured at the start
+  int64_t trace_from = 0;          ///< first step to trace
+  int64_t trace_steps = 0;         ///< steps to trace; 0: none
 };
 
 /// Section `supervise`.

@@ -79,6 +79,7 @@ JobReport run_job(const JobOptions& options, const Clock& clock) {
   loop_options.persister = {directory.checkpoints(), config, options.file.checkpoint.keep};
   loop_options.first_step = start.step;
   loop_options.num_steps = options.file.run.steps;
+  loop_options.tensorboard = options.file.observe.tensorboard;
   loop_options.progress = options.progress;
   loop_options.progress_out = options.progress_out;
   JobLoop loop(loop_options, directory, start_workers(worker_options(options, directory, start)), signals,

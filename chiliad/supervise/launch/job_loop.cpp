@@ -17,6 +17,7 @@ namespace chiliad::supervise {
 namespace {
 
 constexpr int kTickMs = 100;
+constexpr int64_t kMaxSampleBytes = 64LL << 20;
 // Between attempts to save what is left at the end, e.g. until somebody has made room on the disk.
 constexpr Nanoseconds kFirstSavePause = std::chrono::seconds(1);
 constexpr Nanoseconds kLongestSavePause = std::chrono::seconds(15);
@@ -37,8 +38,11 @@ JobLoop::JobLoop(LoopOptions options, const RunDirectory& directory,
       open_(workers_.size(), true),
       exited_(workers_.size(), false),
       metrics_(directory.metrics()),
+      samples_(directory.samples()),
       last_step_(options_.first_step),
       persister_(options_.persister) {
+  // Metrics count steps that are done.
+  if (options_.tensorboard) tensorboard_.emplace(directory.tensorboard(), options_.first_step + 1, clock_);
   if (options_.progress_out == nullptr) return;
   progress_.emplace(*options_.progress_out, options_.progress, clock_,
                     observe::ProgressOptions{.label = "train"});
@@ -56,6 +60,7 @@ void JobLoop::run() {
   if (machine_.failing()) seal_what_is_left();
   while (machine_.persisting()) wait_and_serve();
   if (!machine_.failing()) save_again();
+  show_samples();
   if (!progress_.has_value()) return;
   if (machine_.failing()) {
     progress_->clear();
@@ -191,13 +196,28 @@ void JobLoop::on_metrics(const std::string& body) {
     return say(LogLevel::kWarn, "{}", error.what());  // a bad line of metrics is no reason to end a run
   }
   if (metrics.rank != 0) return;
+  if (tensorboard_.has_value()) tensorboard_->add(metrics);
+  show_samples();
   last_step_ = std::max(last_step_, metrics.step);
   progress_detail_ = fmt::format("loss {:.4g}, {:.1f} items/s", metrics.loss, metrics.items_per_s);
+  if (metrics.mfu.has_value()) progress_detail_ += fmt::format(", MFU {:.1f}%", 100.0 * *metrics.mfu);
   if (metrics.wall > 0.0) {
     const double waited = metrics.seconds[static_cast<size_t>(observe::Row::kDataWait)] / metrics.wall;
     if (waited >= 0.05) progress_detail_ += fmt::format(", {:.0f}% waiting for data", 100.0 * waited);
   }
   if (progress_.has_value()) progress_->update(last_step_, options_.num_steps, progress_detail_);
+}
+
+void JobLoop::show_samples() {
+  if (!tensorboard_.has_value()) return;
+  for (const auto& sample : samples_.take()) {
+    try {
+      const auto png = io::read_file(sample.path, kMaxSampleBytes);
+      tensorboard_->add(sample.step, observe::Picture{"samples", png});
+    } catch (const Error& error) {
+      say(LogLevel::kWarn, "{}. TensorBoard does not show it", error.what());
+    }
+  }
 }
 
 void JobLoop::on_ledger(const std::string& body) {

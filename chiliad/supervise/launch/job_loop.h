@@ -11,6 +11,8 @@
 #include "chiliad/base/log.h"
 #include "chiliad/checkpoint/snapshot.h"
 #include "chiliad/observe/jsonl_writer.h"
+#include "chiliad/observe/sample_folder.h"
+#include "chiliad/observe/tensorboard_writer.h"
 #include "chiliad/observe/terminal_progress.h"
 #include "chiliad/supervise/launch/incident.h"
 #include "chiliad/supervise/launch/job_machine.h"
@@ -26,6 +28,7 @@ struct LoopOptions {
   Persister::Options persister;
   int64_t first_step = 0;
   int64_t num_steps = 0;
+  bool tensorboard = true;  ///< write its event files
   observe::ProgressStyle progress = observe::ProgressStyle::kLines;
   std::ostream* progress_out = nullptr;
 };
@@ -57,6 +60,8 @@ class JobLoop {
   void on_frame(int rank, ipc::Frame frame);
   void on_ring(int rank, ipc::Frame frame);
   void on_metrics(const std::string& body);
+  /// New ones of samples/, for TensorBoard.
+  void show_samples();
   void on_ledger(const std::string& body);
   void on_journal(int rank, const std::string& body);
   void carry_out(const JobMachine::Actions& actions);
@@ -82,6 +87,8 @@ class JobLoop {
   std::vector<bool> exited_;
   observe::JsonlWriter metrics_;
   std::optional<observe::JsonlWriter> ledger_;  // opened by its first line
+  std::optional<observe::TensorBoardWriter> tensorboard_;
+  observe::SampleWatch samples_;
   std::optional<observe::TerminalProgress> progress_;
   std::string progress_detail_;
   int64_t last_step_ = 0;

@@ -39,8 +39,9 @@ fs::path free_name(const fs::path& wanted) {
 }
 
 void set_aside(const RunDirectory& directory) {
-  const std::array<fs::path, 5> of_run{directory.checkpoints(), directory.journal(), directory.metrics(),
-                                       directory.ledger(), directory.run_file()};
+  const std::array<fs::path, 8> of_run{directory.checkpoints(), directory.journal(),  directory.metrics(),
+                                       directory.ledger(),      directory.run_file(), directory.tensorboard(),
+                                       directory.trace(),       directory.samples()};
   const fs::path target = free_name(directory.path() / "set-aside");
   for (const auto& path : of_run) {
     if (!fs::exists(path)) continue;
@@ -90,9 +91,9 @@ void check_same_data(const checkpoint::Checkpoint& good, const spec::RunFile& fi
 
 io::FileLock RunDirectory::take() const {
   io::make_folders(path_);
-  const fs::path lock_path = path_ / "lock";
-  auto lock = io::FileLock::try_lock(lock_path, owner_text());
-  if (lock.has_value()) return std::move(*lock);
+  const fs::path lock_path = lock();
+  auto held = io::FileLock::try_lock(lock_path, owner_text());
+  if (held.has_value()) return std::move(*held);
   throw InvalidInput(
       path_.string(),
       fmt::format("another job is using this run directory: {}. Wait for it, stop it, or give this run "

@@ -17,6 +17,7 @@ class RunDirectory {
   explicit RunDirectory(std::filesystem::path path) : path_(std::move(path)) {}
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] std::filesystem::path lock() const { return path_ / "lock"; }
   [[nodiscard]] std::filesystem::path run_file() const { return path_ / "run.yaml"; }
   [[nodiscard]] std::filesystem::path log() const { return path_ / "log.jsonl"; }
   [[nodiscard]] std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
@@ -24,6 +25,9 @@ class RunDirectory {
   [[nodiscard]] std::filesystem::path journal() const { return path_ / "journal.jsonl"; }
   [[nodiscard]] std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
   [[nodiscard]] std::filesystem::path incidents() const { return path_ / "incidents"; }
+  [[nodiscard]] std::filesystem::path tensorboard() const { return path_ / "tensorboard"; }
+  [[nodiscard]] std::filesystem::path trace() const { return path_ / "trace"; }
+  [[nodiscard]] std::filesystem::path samples() const { return path_ / "samples"; }
 
   /// Makes the directory and takes it for this process. Throws InvalidInput naming pid and host of the job
   /// that has it.

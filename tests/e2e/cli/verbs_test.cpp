@@ -39,7 +39,8 @@ INSTANTIATE_TEST_SUITE_P(
     Verbs, HelpTest,
     testing::Values(std::vector<std::string>{}, std::vector<std::string>{"data", "index"},
                     std::vector<std::string>{"data", "stats"}, std::vector<std::string>{"data", "verify"},
-                    std::vector<std::string>{"data", "plan"}, std::vector<std::string>{"train"},
+                    std::vector<std::string>{"data", "plan"}, std::vector<std::string>{"data", "show"},
+                    std::vector<std::string>{"report"}, std::vector<std::string>{"train"},
                     std::vector<std::string>{"verify-layout"}, std::vector<std::string>{"ckpt", "ls"},
                     std::vector<std::string>{"ckpt", "verify"}, std::vector<std::string>{"ckpt", "prune"},
                     std::vector<std::string>{"version"}, std::vector<std::string>{"docs", "run-file"}));
@@ -60,7 +61,7 @@ TEST(VerbTest, AnUnknownInnerVerbNamesTheNearest) {
 TEST(VerbTest, NoVerbListsThem) {
   const auto result = run_chiliad({"data"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("index, stats, verify, plan"));
+  EXPECT_THAT(result.err, HasSubstr("index, stats, verify, plan, show"));
   expect_one_error_line(result);
 }
 
