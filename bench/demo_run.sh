@@ -4,7 +4,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bin="$root/build/dev/bin"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cp "$root/examples/demo/demo.yaml" "$work/demo.yaml"
+cp "$root/examples/pixels/pixels.yaml" "$work/demo.yaml"
 cd "$work"
 "$bin/chiliad" data index "${DEMO_STAMPS:-/usr/share/tuxpaint/stamps}" --out index >&2
 

@@ -7,8 +7,8 @@
 
 #include "apps/chiliad/run_setup.h"
 #include "apps/chiliad/verbs.h"
-#include "chiliad/io/file.h"
 #include "chiliad/image/color.h"
+#include "chiliad/io/file.h"
 #include "chiliad/loader/item_loader.h"
 #include "chiliad/loader/run_inputs.h"
 #include "chiliad/report/step_page.h"

@@ -62,8 +62,27 @@ double step_flops(const stepplan::Step& step, const stepplan::Plan& plan, const 
   return flops;
 }
 
+/// What was found before the plan.
+struct CheckNotes {
+  std::string weights;
+  std::string not_encoded;  ///< why the columns of frozen encoders cannot be opened; empty: they can
+};
+
+/// A run file can be checked before its data is encoded; what the columns say about the model cannot be
+/// wrong.
+loader::RunInputs inputs_to_check(const spec::RunFile& file, const index::Index& index,
+                                  std::string& not_encoded) {
+  try {
+    return loader::open_inputs(file, index);
+  } catch (const InvalidInput& error) {
+    if (!spec::is_latent_diffusion(file.model) || error.place().starts_with("model.")) throw;
+    not_encoded = error.what();
+  }
+  return {};
+}
+
 int check_run(const Arguments& arguments, const spec::RunFile& file, const index::Index& index,
-              const loader::RunInputs& inputs, const std::string& weights) {
+              const loader::RunInputs& inputs, const CheckNotes& notes) {
   const auto plan = loader::open_plan(file, index, inputs);
   const auto& coverage = plan.coverage();
   const auto first = plan.select(0, stepplan::Journal());
@@ -97,6 +116,7 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
                   {"held_out", coverage.held_out}}},
                 {"buckets", plan.buckets().size()},
                 {"nproc", file.parallel.nproc},
+                {"encoded", notes.not_encoded.empty()},
                 {"layout",
                  {{"dp_replicate", file.parallel.dp_replicate()},
                   {"dp_shard", file.parallel.dp_shard},
@@ -119,14 +139,14 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
   const auto row = [](const char* name, const std::string& value) { fmt::print("{:<10} {}\n", name, value); };
   row("run",
       fmt::format("{}, {}", file.run.dir, resume.empty() ? "from the beginning" : "resumes from " + resume));
-  if (!weights.empty()) row("weights", weights);
+  if (!notes.weights.empty()) row("weights", notes.weights);
+  if (!notes.not_encoded.empty()) row("encoders", notes.not_encoded);
   row("steps", fmt::format("{} of {} items ({:.2f} epochs of {} steps)", file.run.steps, file.data.batch,
                            epochs, plan.steps_per_epoch()));
-  row("data",
-      fmt::format(
-          "{} of {} samples; left out: {} damaged, {} without caption, {} by aspect, {} over the limit, {} held out",
-          coverage.in_order, coverage.in_index, coverage.bad_image, coverage.no_caption, coverage.aspect,
-          coverage.over_limit, coverage.held_out));
+  row("data", fmt::format("{} of {} samples; left out: {} damaged, {} without caption, {} by aspect, {} over "
+                          "the limit, {} held out",
+                          coverage.in_order, coverage.in_index, coverage.bad_image, coverage.no_caption,
+                          coverage.aspect, coverage.over_limit, coverage.held_out));
   if (inputs.documents == nullptr) {
     row("shapes", fmt::format("{} buckets of about {}x{}", plan.buckets().size(), file.data.resolution,
                               file.data.resolution));
@@ -152,7 +172,10 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
           format_bytes(memory.snapshots)));
   row("recompute", fmt::format("{}: layers {}, {:.1f} % more products", file.parallel.recompute,
                                recompute.to_string(), 100.0 * recompute.extra_flops));
-  fmt::print("The run file is good.\n");
+  fmt::print("The run file is good.{}\n",
+             notes.not_encoded.empty()
+                 ? ""
+                 : " Before it can train, its data must be encoded: chiliad encode RUN.yaml");
   return 0;
 }
 
@@ -163,9 +186,11 @@ int run(const Arguments& arguments) {
   const bool starts = arguments.from_scratch || newest_checkpoint(file.run.dir).empty();
   const std::string weights = starts ? check_weights(file) : "";
   const auto index = index::Index::open(file.data.index);
-  const auto inputs = loader::open_inputs(file, index);
+  std::string not_encoded;
+  const auto inputs =
+      arguments.check ? inputs_to_check(file, index, not_encoded) : loader::open_inputs(file, index);
   make_token_columns(file, index, inputs, arguments.run.quiet);
-  if (arguments.check) return check_run(arguments, file, index, inputs, weights);
+  if (arguments.check) return check_run(arguments, file, index, inputs, {weights, not_encoded});
   supervise::JobOptions options;
   options.worker = supervise::worker_program();
   options.file = file;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The demo, timed, and whether it learned: see examples/demo/run.sh. DEMO_DIR is a fresh temporary folder.
+# The demo, timed, and whether it learned: see examples/pixels/run.sh. DEMO_DIR is a fresh temporary folder.
 source "$(dirname "$0")/../demo_run.sh"
 start=$(date +%s.%N)
-DEMO_DIR="$work/demo" "$root/examples/demo/run.sh" >&2
+DEMO_DIR="$work/demo" "$root/examples/pixels/run.sh" >&2
 seconds=$(awk -v s="$start" -v e="$(date +%s.%N)" 'BEGIN { printf "%.1f", e - s }')
 result="$work/demo/result.json"
 field() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$result" "$1"; }

@@ -1,14 +1,10 @@
 #include "chiliad/encode/frozen_encoder.h"
 
 #include <ATen/ATen.h>
-#include <fmt/core.h>
 
-#include <algorithm>
-
-#include "chiliad/base/error.h"
+#include "chiliad/encode/pipeline_captions.h"
+#include "chiliad/encode/text_tower.h"
 #include "chiliad/model/autoencoder.h"
-#include "chiliad/model/text_encoder/text_encoder.h"
-#include "chiliad/text/tokenizer.h"
 
 namespace chiliad::encode {
 namespace {
@@ -34,57 +30,24 @@ class AutoencoderPictures final : public PictureEncoder {
 class TextEncoderCaptions final : public CaptionEncoder {
  public:
   explicit TextEncoderCaptions(const spec::RunFile& run)
-      : tokenizer_(text::open_tokenizer(run.encoders.text)),
-        encoder_(model::TextEncoder::open(run.encoders.text)),
-        max_tokens_(run.model.text_max_tokens),
-        keeps_padding_(spec::pads_captions(run.model)) {
-    const int64_t most = encoder_.options().positions;
-    if (most > 0 && max_tokens_ > most) {
-      throw InvalidInput("model.text_max_tokens",
-                         fmt::format("expected at most the {} tokens of encoders.text, got {}. Set it to {}",
-                                     most, max_tokens_, most));
-    }
-  }
+      : tower_(run.encoders.text, run.encoders.text, run.model.text_max_tokens),
+        keeps_padding_(spec::pads_captions(run.model)) {}
 
   std::vector<EncodedText> encode(const std::vector<std::string>& texts) override {
-    std::vector<std::vector<int32_t>> rows;
-    size_t longest = keeps_padding_ ? static_cast<size_t>(max_tokens_) : 1;
-    for (const auto& text : texts) {
-      rows.push_back(text::fit_tokens(*tokenizer_, text, max_tokens_));
-      longest = std::max(longest, rows.back().size());
-    }
-    const auto items = std::ssize(rows);
-    at::Tensor tokens =
-        at::full({items, static_cast<int64_t>(longest)}, encoder_.options().pad_token, at::kLong);
-    at::Tensor mask = at::zeros({items, static_cast<int64_t>(longest)}, at::kLong);
-    for (int64_t i = 0; i < items; ++i) {
-      const auto& row = rows[static_cast<size_t>(i)];
-      std::copy(row.begin(), row.end(), tokens[i].mutable_data_ptr<int64_t>());
-      mask[i].narrow(0, 0, kept(row)).fill_(1);
-    }
-    const auto encoding = encoder_.encode(tokens, mask);
+    const auto rows = tower_.rows_of(texts, keeps_padding_ ? tower_.max_tokens() : 0);
+    const auto encoding = tower_.encode(rows, keeps_padding_);
     std::vector<EncodedText> encoded;
-    for (int64_t i = 0; i < items; ++i) {
-      const int64_t count = kept(rows[static_cast<size_t>(i)]);
-      encoded.push_back({encoding.sequence[i].narrow(0, 0, count).to(at::kFloat),
+    for (int64_t i = 0; i < rows.tokens.size(0); ++i) {
+      const int64_t kept = keeps_padding_ ? rows.tokens.size(1) : rows.counts[static_cast<size_t>(i)];
+      encoded.push_back({encoding.sequence[i].narrow(0, 0, kept).to(at::kFloat),
                          encoding.pooled.defined() ? encoding.pooled[i].to(at::kFloat) : at::Tensor()});
     }
     return encoded;
   }
-
-  int64_t count(const std::string& text) const override {
-    return std::ssize(text::fit_tokens(*tokenizer_, text, max_tokens_));
-  }
+  int64_t count(const std::string& text) const override { return tower_.count(text); }
 
  private:
-  /// Rows of a text that the network sees; the encoder attends to them all, as in those pipelines.
-  [[nodiscard]] int64_t kept(const std::vector<int32_t>& row) const {
-    return keeps_padding_ ? max_tokens_ : std::ssize(row);
-  }
-
-  std::unique_ptr<text::Tokenizer> tokenizer_;
-  model::TextEncoder encoder_;
-  int64_t max_tokens_;
+  TextTower tower_;
   bool keeps_padding_;
 };
 
@@ -95,6 +58,7 @@ std::unique_ptr<PictureEncoder> open_picture_encoder(const spec::RunFile& run) {
 }
 
 std::unique_ptr<CaptionEncoder> open_caption_encoder(const spec::RunFile& run) {
+  if (is_pipeline(run.encoders.text)) return open_pipeline_captions(run);
   return std::make_unique<TextEncoderCaptions>(run);
 }
 

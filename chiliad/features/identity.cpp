@@ -107,6 +107,10 @@ Digest encoder_digest(const fs::path& folder) {
   std::sort(files.begin(), files.end());
   Hasher hasher;
   for (const auto& file : files) add_file(hasher, file);
+  for (const char* part :
+       {"text_encoder", "text_encoder_2", "text_encoder_3", "tokenizer", "tokenizer_2", "tokenizer_3"}) {
+    if (fs::is_directory(folder / part)) hasher.add(part).add(encoder_digest(folder / part));
+  }
   return hasher.digest();
 }
 

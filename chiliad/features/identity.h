@@ -36,7 +36,8 @@ struct Identity {
 [[nodiscard]] std::vector<Kind> kinds_of(const spec::RunFile& run);
 
 /// Digest of a folder's files that decide what its encoder computes: *.json, *.txt, *.model and
-/// *.safetensors, names and bytes, not of subfolders.
+/// *.safetensors, names and bytes; of a pipeline, its text
+/// encoders and tokenizers.
 [[nodiscard]] Digest encoder_digest(const std::filesystem::path& folder);
 
 }  // namespace chiliad::features

@@ -80,7 +80,8 @@ StepMetrics StepMetrics::from_json(const std::string& text) {
     read(object, "flops", metrics.flops);
     read_integer(object, "peak_memory", metrics.peak_memory);
     read(object, "peak_flops", metrics.peak_flops);
-    if (object.contains("validation_loss")) read(object, "validation_loss", metrics.validation_loss.emplace());
+    if (object.contains("validation_loss"))
+      read(object, "validation_loss", metrics.validation_loss.emplace());
     if (object.contains("mfu")) read(object, "mfu", metrics.mfu.emplace());
   } catch (const nlohmann::json::exception& error) {
     throw CorruptData("metrics line", fmt::format("expected a JSON object of numbers, got '{:.80}' ({})",

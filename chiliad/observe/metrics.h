@@ -29,11 +29,11 @@ struct StepMetrics {
   std::map<std::string, int64_t> sent_by_tier;  ///< the same by how far they went ("machine", "network")
   double imbalance = 1.0;                       ///< predicted, max over mean of the ranks' work
   double items_per_s = 0.0;
-  double flops = 0.0;         ///< of the model over the same steps, all ranks
-  int64_t peak_memory = 0;    ///< bytes of tensors at once, of the rank that measured; 0: not measured
-  double peak_flops = 0.0;    ///< FLOP/s that all ranks together can do, as measured; 0: not known
+  double flops = 0.0;       ///< of the model over the same steps, all ranks
+  int64_t peak_memory = 0;  ///< bytes of tensors at once, of the rank that measured; 0: not measured
+  double peak_flops = 0.0;  ///< FLOP/s that all ranks together can do, as measured; 0: not known
   std::optional<double> validation_loss;  ///< of the held-out items, where they were evaluated at this step
-  std::optional<double> mfu;  ///< flops over wall and peak_flops, where that is known
+  std::optional<double> mfu;              ///< flops over wall and peak_flops, where that is known
 
   bool operator==(const StepMetrics&) const = default;
   /// One line of JSON. Numbers that are not finite become null.

@@ -73,7 +73,8 @@ std::vector<Scalar> scalars_of(const StepMetrics& metrics) {
                               {"speed/items_per_s", metrics.items_per_s},
                               {"data/bad_items", static_cast<double>(metrics.bad_items)},
                               {"data/imbalance", metrics.imbalance}};
-  if (metrics.validation_loss.has_value()) scalars.push_back({"train/validation_loss", *metrics.validation_loss});
+  if (metrics.validation_loss.has_value())
+    scalars.push_back({"train/validation_loss", *metrics.validation_loss});
   if (metrics.mfu.has_value()) scalars.push_back({"speed/mfu", *metrics.mfu});
   if (metrics.peak_memory > 0)
     scalars.push_back({"memory/peak_bytes", static_cast<double>(metrics.peak_memory)});

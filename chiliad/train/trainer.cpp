@@ -166,8 +166,8 @@ void Trainer::load_checkpoint() {
 
 void Trainer::start_loader() {
   const auto& run = *setup_.run;
-  auto options = loader::loader_options(run, inputs_, setup_.rates, setup_.mesh->dp_index(),
-                                        setup_.mesh->shape().dp());
+  auto options =
+      loader::loader_options(run, inputs_, setup_.rates, setup_.mesh->dp_index(), setup_.mesh->shape().dp());
   const topology::RankBinder unbound;
   const auto scope = (setup_.binder != nullptr ? *setup_.binder : unbound).loading();
   loader_ = std::make_unique<loader::Loader>(*setup_.index, *plan_, setup_.journal, next_step_,

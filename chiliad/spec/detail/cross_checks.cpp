@@ -286,21 +286,24 @@ Found check_precision(const RunFile& file) {
 Found check_evaluation(const RunFile& file) {
   const EvaluationOptions& evaluation = file.evaluation;
   if (evaluation.every > 0 && file.data.held_out == 0)
-    return Conflict{"data.held_out", "expected a positive number where evaluation.every is set, got 0. Set it to "
-                                     "the number of items to keep for evaluation"};
+    return Conflict{"data.held_out",
+                    "expected a positive number where evaluation.every is set, got 0. Set it to "
+                    "the number of items to keep for evaluation"};
   if (evaluation.samples_every == 0) return std::nullopt;
   if (evaluation.prompts.empty())
-    return Conflict{"evaluation.prompts", "expected at least one prompt where evaluation.samples_every is set, got "
-                                          "an empty list"};
+    return Conflict{"evaluation.prompts",
+                    "expected at least one prompt where evaluation.samples_every is set, got "
+                    "an empty list"};
   if (is_language_model(file.model) || is_autoencoder(file.model))
     return Conflict{"evaluation.samples_every",
                     fmt::format("expected 0 for family {}, which makes no pictures from prompts, got {}",
                                 file.model.family, evaluation.samples_every)};
   if (file.parallel.tp > 1)
-    return Conflict{"evaluation.samples_every",
-                    fmt::format("expected 0 where parallel.tp is {}: pictures are not made by ranks that share "
-                                "layers yet, got {}",
-                                file.parallel.tp, evaluation.samples_every)};
+    return Conflict{
+        "evaluation.samples_every",
+        fmt::format("expected 0 where parallel.tp is {}: pictures are not made by ranks that share "
+                    "layers yet, got {}",
+                    file.parallel.tp, evaluation.samples_every)};
   return std::nullopt;
 }
 

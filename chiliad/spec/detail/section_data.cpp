@@ -47,7 +47,8 @@ Section data_section() {
           {"limit", at<&O::limit>, WholeRule{0, INT64_MAX}, kContent,
            "use only so many items of the index, by a keyed choice; 0: all"},
           {"held_out", at<&O::held_out>, WholeRule{0, INT64_MAX}, kContent,
-           "items of the index, by a keyed choice, that training never shows: evaluation takes its losses over "
+           "items of the index, by a keyed choice, that training never shows: evaluation takes its losses "
+           "over "
            "them"},
           {"order", at<&O::order>, ChoiceRule{{"window", "full", "sequential"}}, kContent,
            "window: permuted blocks, then inside a window; full: all items permuted; sequential: as indexed"},

@@ -11,19 +11,20 @@ constexpr Access at = kAccess<&RunFile::evaluation, Member>;
 Section evaluation_section() {
   using O = EvaluationOptions;
   using enum OnResume;
-  return {
-      "evaluation",
-      "What a run measures and shows of itself, with the moving average where it has one.",
-      {
-          {"every", at<&O::every>, WholeRule{0, 1'000'000'000}, kFree,
-           "steps between losses over the items of data.held_out, whose times and noise are the same every time; "
-           "0: none"},
-          {"samples_every", at<&O::samples_every>, WholeRule{0, 1'000'000'000}, kFree,
-           "steps between pictures of the prompts in samples/ of the run directory; 0: none"},
-          {"prompts", at<&O::prompts>, TextListRule{"", "texts", true}, kFree, "what those pictures are made from"},
-          {"solver_steps", at<&O::solver_steps>, WholeRule{1, 1000}, kFree, "of each picture"},
-          {"guidance", at<&O::guidance>, NumberRule{0.0, 100.0}, kFree, "of those pictures; 1: none"},
-      }};
+  return {"evaluation",
+          "What a run measures and shows of itself, with the moving average where it has one.",
+          {
+              {"every", at<&O::every>, WholeRule{0, 1'000'000'000}, kFree,
+               "steps between losses over the items of data.held_out, whose times and noise are the same "
+               "every time; "
+               "0: none"},
+              {"samples_every", at<&O::samples_every>, WholeRule{0, 1'000'000'000}, kFree,
+               "steps between pictures of the prompts in samples/ of the run directory; 0: none"},
+              {"prompts", at<&O::prompts>, TextListRule{"", "texts", true}, kFree,
+               "what those pictures are made from"},
+              {"solver_steps", at<&O::solver_steps>, WholeRule{1, 1000}, kFree, "of each picture"},
+              {"guidance", at<&O::guidance>, NumberRule{0.0, 100.0}, kFree, "of those pictures; 1: none"},
+          }};
 }
 
 }  // namespace chiliad::spec::detail

@@ -18,7 +18,7 @@ struct DataOptions {
   double max_aspect_error =
       0.0;  ///< |ln(ratio / bucket ratio)| above it: the item is dropped and counted; 0: never
   std::vector<std::string> languages{"en"};  ///< captions to draw from, per item among those it has
-  int64_t limit = 0;  ///< use only the first N items of the index (by a keyed choice); 0: all
+  int64_t limit = 0;     ///< use only the first N items of the index (by a keyed choice); 0: all
   int64_t held_out = 0;  ///< items of the index that training never shows, by a keyed choice: for evaluation
   std::string order =
       "window";  ///< window: permuted blocks, then inside a window; full: all items permuted; sequential

@@ -28,7 +28,8 @@ class EncodeTest : public testing::Test {
     std::ofstream(run_file()) << latent_run_file(family, folder_.path(), steps);
   }
 
-  static ProgramResult chiliad(std::vector<std::string> arguments, const Program::Environment& environment = {}) {
+  static ProgramResult chiliad(std::vector<std::string> arguments,
+                               const Program::Environment& environment = {}) {
     arguments.insert(arguments.begin(), std::string(CHILIAD_BIN_DIR) + "/chiliad");
     return Program(arguments, environment).wait();
   }
@@ -51,7 +52,8 @@ class EncodeTest : public testing::Test {
   }
   [[nodiscard]] fs::path any_part() const {
     for (const auto& entry : fs::recursive_directory_iterator(columns())) {
-      if (entry.path().filename() == "000000.safetensors" && entry.path().string().find("latents") != std::string::npos)
+      if (entry.path().filename() == "000000.safetensors" &&
+          entry.path().string().find("latents") != std::string::npos)
         return entry.path();
     }
     return {};
@@ -88,19 +90,23 @@ TEST_F(EncodeTest, WhatIsThereIsNotMadeAgain) {
 
 TEST_F(EncodeTest, TrainingWantsTheColumnsFirst) {
   make("pixart", 12);
-  const auto result = chiliad({"train", run_file(), "--check"});
+  const auto result = chiliad({"train", run_file()});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("Run `chiliad encode RUN.yaml` first"));
+  EXPECT_FALSE(fs::exists(folder_.path() / "run"));
+  const auto checked = chiliad({"train", run_file(), "--check"});
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  EXPECT_THAT(checked.out, HasSubstr("Before it can train, its data must be encoded"));
 }
 
 TEST_F(EncodeTest, StaleColumnsAreRefusedWithWhatDiffers) {
   make("pixart", 12);
   ASSERT_EQ(encode().exit_code, 0);
-  const auto other = chiliad({"train", run_file(), "--check", "--set", "data.background=black"});
+  const auto other = chiliad({"train", run_file(), "--set", "data.background=black"});
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_THAT(other.err, HasSubstr("data.background: was white, is black"));
   flip_bit(folder_.path() / "vae" / "diffusion_pytorch_model.safetensors");
-  const auto changed = chiliad({"train", run_file(), "--check"});
+  const auto changed = chiliad({"train", run_file()});
   EXPECT_EQ(changed.exit_code, 2);
   EXPECT_THAT(changed.err, HasSubstr("encoder: was "));
 }
@@ -132,6 +138,27 @@ TEST_F(EncodeTest, SaysWhereThereIsNothingToEncode) {
   EXPECT_EQ(result.exit_code, 2);
 }
 
+TEST_F(EncodeTest, WidthsThatDoNotFitTheEncoderAreNamed) {
+  make("pixart", 6);
+  ASSERT_EQ(encode().exit_code, 0);
+  const auto result = chiliad({"train", run_file(), "--check", "--set", "model.text_channels=40"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("model.text_channels: expected the text encoder's width of 36, got 40"));
+}
+
+TEST_F(EncodeTest, RecipesPassTheCheckBeforeAnythingIsEncoded) {
+  make("pixart", 6);
+  const auto recipes = fs::path(CHILIAD_TEST_DATA).parent_path().parent_path() / "recipes";
+  for (const char* name : {"dit/dit-xl-2-256.yaml", "pixart/pixart-alpha-256.yaml",
+                           "pixart/pixart-sigma-512.yaml", "stamps/pixart.yaml"}) {
+    const auto result =
+        chiliad({"train", (recipes / name).string(), "--check", "--set", "data.held_out=0", "--set",
+                 "evaluation.every=0", "--set", "data.index=" + (folder_.path() / "index").string()});
+    EXPECT_EQ(result.exit_code, 0) << name << ": " << result.err;
+    EXPECT_THAT(result.out, HasSubstr("The run file is good")) << name;
+  }
+}
+
 /// Every family on latents: encoded, proven on two ranks that share parameters, trained, resumed, and made
 /// pictures with.
 class LatentFamilyTest : public EncodeTest, public testing::WithParamInterface<const char*> {};
@@ -155,6 +182,9 @@ TEST_P(LatentFamilyTest, TrainsOnLatents) {
   ASSERT_EQ(rest.exit_code, 0) << rest.err;
   EXPECT_THAT(rest.out, HasSubstr("done: step 8 of 8"));
   EXPECT_THAT(rest.err, testing::Not(HasSubstr("is skipped")));
+  const auto metrics = io::read_text(folder_.path() / "run" / "metrics.jsonl", 1 << 20);
+  EXPECT_THAT(metrics, HasSubstr("\"validation_loss\":"));
+  EXPECT_TRUE(fs::exists(folder_.path() / "run" / "samples" / "step-6.png"));
   const auto grid = (folder_.path() / "grid.png").string();
   const auto made = chiliad({"generate", (folder_.path() / "run").string(), "--prompt", "3", "--steps", "3",
                              "--size", "32x24", "--out", grid});
@@ -174,7 +204,8 @@ TEST_F(EncodeTest, AutoencodersAreTrainedExportedAndUsed) {
                          << (folder_.path() / "index").string()
                          << "\", languages: [], batch: 6, resolution: 32, bucket_min: 16, bucket_max: 64}\n"
                             "objective: {kind: reconstruction}\noptimizer: {ema: 0.9}\n";
-  const auto proven = chiliad({"verify-layout", vae_run, "--nproc", "2", "--set", "parallel.dp_shard=2", "--steps", "3"});
+  const auto proven =
+      chiliad({"verify-layout", vae_run, "--nproc", "2", "--set", "parallel.dp_shard=2", "--steps", "3"});
   EXPECT_EQ(proven.exit_code, 0) << proven.out << proven.err;
   const auto trained = chiliad({"train", vae_run, "--nproc", "2"});
   ASSERT_EQ(trained.exit_code, 0) << trained.err;

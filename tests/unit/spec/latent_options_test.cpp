@@ -11,10 +11,10 @@ namespace {
 using testing::HasSubstr;
 
 std::string pixart_with(const std::vector<std::string>& overrides) {
-  std::vector<std::string> all{"model.family=pixart", "model.width=96",           "model.patch=2",
-                               "model.heads=4",       "model.text_channels=8",    "encoders.pictures=vae",
-                               "encoders.text=bert",  "objective.prediction=velocity",
-                               "data.index=birds",    "data.bucket_step=16",      "data.bucket_max=64"};
+  std::vector<std::string> all{
+      "model.family=pixart",   "model.width=96",        "model.patch=2",      "model.heads=4",
+      "model.text_channels=8", "encoders.pictures=vae", "encoders.text=bert", "objective.prediction=velocity",
+      "data.index=birds",      "data.bucket_step=16",   "data.bucket_max=64"};
   all.insert(all.end(), overrides.begin(), overrides.end());
   try {
     static_cast<void>(parse_run_file("version: 1\n", "run.yaml", "run", all));
@@ -29,12 +29,14 @@ TEST(LatentOptionsTest, AGoodFileIsGood) {
 }
 
 TEST(LatentOptionsTest, BucketsAreWholePatchesOfLatents) {
-  EXPECT_THAT(pixart_with({"data.bucket_step=8"}),
-              HasSubstr("data.bucket_step: expected a multiple of model.patch * model.latent_pixels (16), got 8"));
+  EXPECT_THAT(
+      pixart_with({"data.bucket_step=8"}),
+      HasSubstr("data.bucket_step: expected a multiple of model.patch * model.latent_pixels (16), got 8"));
 }
 
 TEST(LatentOptionsTest, EncodersAreNeededAndOnlyThere) {
-  EXPECT_THAT(pixart_with({"model.text_channels=0"}), HasSubstr("model.text_channels: expected a positive number"));
+  EXPECT_THAT(pixart_with({"model.text_channels=0"}),
+              HasSubstr("model.text_channels: expected a positive number"));
   EXPECT_THAT(pixart_with({"model.family=pixel_dit", "model.text_channels=0"}),
               HasSubstr("encoders.pictures: expected nothing for family pixel_dit, got 'vae'"));
   EXPECT_THAT(pixart_with({"model.family=dit", "model.text_channels=0", "model.classes=3"}),
@@ -48,7 +50,8 @@ TEST(LatentOptionsTest, OptionsOfOtherFamiliesAreRefusedByOwner) {
 }
 
 TEST(LatentOptionsTest, SizesThatCannotWorkAreNamedByTheirKeys) {
-  EXPECT_THAT(pixart_with({"model.sample_size=1"}), HasSubstr("model.sample_size: expected at least the patch"));
+  EXPECT_THAT(pixart_with({"model.sample_size=1"}),
+              HasSubstr("model.sample_size: expected at least the patch"));
   EXPECT_THAT(pixart_with({"model.size_conditions=true", "model.width=112", "model.heads=4"}),
               HasSubstr("a multiple of 3"));
 }
@@ -61,16 +64,20 @@ TEST(LatentOptionsTest, ObjectivesOwnTheirOptions) {
   EXPECT_THAT(pixart_with({"objective.min_snr_gamma=5"}), HasSubstr("belongs to objective.kind ddpm"));
   EXPECT_THAT(pixart_with({"objective.kind=ddpm", "objective.shift=2"}),
               HasSubstr("belongs to objective.kind flow"));
-  EXPECT_THAT(pixart_with({"objective.kind=reconstruction"}), HasSubstr("expected flow or ddpm for family pixart"));
+  EXPECT_THAT(pixart_with({"objective.kind=reconstruction"}),
+              HasSubstr("expected flow or ddpm for family pixart"));
   EXPECT_THAT(pixart_with({"objective.prediction=noise"}), HasSubstr("expected sample or velocity"));
-  EXPECT_THAT(pixart_with({"model.learned_variance=true"}), HasSubstr("model.learned_variance: expected false"));
-  EXPECT_THAT(pixart_with({"objective.kind=ddpm", "objective.prediction=noise", "objective.zero_terminal_snr=true"}),
-              HasSubstr("Did you mean prediction velocity?"));
+  EXPECT_THAT(pixart_with({"model.learned_variance=true"}),
+              HasSubstr("model.learned_variance: expected false"));
+  EXPECT_THAT(
+      pixart_with({"objective.kind=ddpm", "objective.prediction=noise", "objective.zero_terminal_snr=true"}),
+      HasSubstr("Did you mean prediction velocity?"));
 }
 
 TEST(LatentOptionsTest, ListsOfNumbersSayWhatTheyExpect) {
   EXPECT_THAT(pixart_with({"model.stage_channels=64"}), HasSubstr("Did you mean [64]?"));
-  EXPECT_THAT(pixart_with({"model.stage_channels=[64, x]"}), HasSubstr("a whole number in [1, 65536], got \"x\""));
+  EXPECT_THAT(pixart_with({"model.stage_channels=[64, x]"}),
+              HasSubstr("a whole number in [1, 65536], got \"x\""));
   EXPECT_THAT(pixart_with({"model.stage_channels=[]"}), HasSubstr("got an empty list"));
 }
 

@@ -51,7 +51,8 @@ std::string other_value(const std::string& key, const detail::Option& option) {
                                                                  {"model.dual_attention_layers", "[1]"},
                                                                  {"model.stage_channels", "[32, 64]"},
                                                                  {"model.norm_groups", "16"},
-                                                                 {"objective.beta_start", "0.001"}};
+                                                                 {"objective.beta_start", "0.001"},
+                                                                 {"evaluation.prompts", "[\"a b\", c]"}};
   for (const auto& [name, value] : special) {
     if (name == key) return value;
   }
@@ -101,6 +102,8 @@ std::vector<std::string> picture_ground(const std::string& key) {
                                                         : "objective.prediction=velocity");
     return ground;
   }
+  if (key == "evaluation.every") return {"data.held_out=3"};
+  if (key == "evaluation.samples_every") return {"evaluation.prompts=[a]"};
   if (key.starts_with("encoders.") ||
       one_of(key, {"model.text_channels", "model.interpolation_scale", "model.size_conditions"}))
     return latent_ground("pixart");
