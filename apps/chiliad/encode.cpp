@@ -223,6 +223,10 @@ void add_encode(CLI::App& parent, Action& action) {
   verb->add_option("--nproc", arguments->nproc, "Processes that encode (parallel.nproc)")
       ->check(CLI::Range(1, 1024));
   add_overrides(*verb, *arguments);
+  verb->add_option_function<std::string>(
+      "--python",
+      [arguments](const std::string& name) { arguments->overrides.push_back("encoders.text=" + name); },
+      "file.py:Class that encodes the captions (encoders.text)");
   verb->add_flag("--json", arguments->json, "Prints the result as JSON");
   verb->add_flag("--quiet", arguments->quiet, "Shows no progress, only errors");
   verb->footer(

@@ -1,6 +1,7 @@
 #include "chiliad/encode/encode_parts.h"
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>
@@ -126,6 +127,19 @@ class LatentParts {
     return items_.load(item, bucket, {.pixels = picture.bytes(), .tokens = {}, .token_count = &count});
   }
 
+  /// An encoder in Python may make of a picture what it likes.
+  void check_size(const at::Tensor& latents, int32_t number) const {
+    const auto bucket = plan_.buckets()[static_cast<size_t>(number)];
+    const int64_t side = run_.model.latent_pixels;
+    const int64_t rows = latents.size(latents.dim() - 2);
+    const int64_t columns = latents.size(latents.dim() - 1);
+    if (rows * side == bucket.height && columns * side == bucket.width) return;
+    throw InvalidInput("model.latent_pixels",
+                       fmt::format("expected the sides of the pictures over those of their latents, {} x {} over {} x "
+                                   "{} here, got {}. Correct it",
+                                   bucket.width, bucket.height, columns, rows, side));
+  }
+
   void encode_batch(const features::PartPlan& part, const Loaded& loaded, const std::vector<size_t>& members,
                     features::Part& made) {
     std::vector<at::Tensor> pictures;
@@ -137,6 +151,7 @@ class LatentParts {
 
   void add(const features::PartPlan& part, const std::vector<size_t>& members, const at::Tensor& latents,
            bool flipped, features::Part& made) {
+    check_size(latents, part.samples[members[0]].bucket);
     for (size_t i = 0; i < members.size(); ++i) {
       made.features.push_back(to_feature({local(part, members[i]), flipped}, latents[static_cast<int64_t>(i)],
                                          stored_type(run_)));

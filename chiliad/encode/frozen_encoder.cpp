@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "chiliad/encode/pipeline_captions.h"
+#include "chiliad/encode/python_encoder.h"
 #include "chiliad/encode/text_tower.h"
 #include "chiliad/model/autoencoder.h"
 
@@ -54,10 +55,12 @@ class TextEncoderCaptions final : public CaptionEncoder {
 }  // namespace
 
 std::unique_ptr<PictureEncoder> open_picture_encoder(const spec::RunFile& run) {
+  if (is_python(run.encoders.pictures)) return open_python_pictures(run.encoders.pictures);
   return std::make_unique<AutoencoderPictures>(run);
 }
 
 std::unique_ptr<CaptionEncoder> open_caption_encoder(const spec::RunFile& run) {
+  if (is_python(run.encoders.text)) return open_python_captions(run.encoders.text);
   if (is_pipeline(run.encoders.text)) return open_pipeline_captions(run);
   return std::make_unique<TextEncoderCaptions>(run);
 }

@@ -113,7 +113,10 @@ PartCounts count_parts(const index::Index& index, const std::vector<PartPlan>& p
 ColumnSummary summarise(const index::Index& index, const spec::RunFile& run, const Identity& identity,
                         const std::vector<PartPlan>& parts) {
   ColumnSummary summary;
-  if (identity.kind == Kind::kLatents) {
+  const bool python = run.encoders.pictures.find(".py:") != std::string::npos;
+  if (identity.kind == Kind::kLatents && python) {
+    summary.latent_pixels = run.model.latent_pixels;  // what it says is compared with the latents' sizes
+  } else if (identity.kind == Kind::kLatents) {
     const auto options =
         weights::read_autoencoder_config(std::filesystem::path(run.encoders.pictures) / "config.json");
     summary.scaling_factor = options.scaling_factor;

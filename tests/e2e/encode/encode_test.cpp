@@ -146,6 +146,37 @@ TEST_F(EncodeTest, WidthsThatDoNotFitTheEncoderAreNamed) {
   EXPECT_THAT(result.err, HasSubstr("model.text_channels: expected the text encoder's width of 36, got 40"));
 }
 
+TEST_F(EncodeTest, EncodersMayBeWrittenInPython) {
+  make("pixart", 12);
+  const auto encoder = (folder_.path() / "words.py").string();
+  std::ofstream(encoder) << R"(
+from array import array
+
+class Words:
+    def encode(self, items):
+        rows = []
+        for text in items:
+            count = max(1, len(text.split()))
+            values = array("f", [float(i % 7) - 3.0 for i in range(count * 12)])
+            rows.append(memoryview(values).cast("B").cast("f", [count, 12]))
+        return rows
+
+class Broken:
+    def encode(self, items):
+        raise ValueError("no model here")
+)";
+  ASSERT_EQ(encode({"--python", encoder + ":Words"}).exit_code, 0);
+  const auto trained = chiliad({"train", run_file(), "--set", "encoders.text=" + encoder + ":Words", "--set",
+                                "model.text_channels=12"});
+  EXPECT_EQ(trained.exit_code, 0) << trained.err;
+  const auto broken = encode({"--python", encoder + ":Broken"});
+  EXPECT_EQ(broken.exit_code, 2);
+  EXPECT_THAT(broken.err, HasSubstr("ValueError: no model here"));
+  const auto missing = encode({"--python", encoder + ":Nobody"});
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_THAT(missing.err, HasSubstr("Nobody"));
+}
+
 TEST_F(EncodeTest, RecipesPassTheCheckBeforeAnythingIsEncoded) {
   make("pixart", 6);
   const auto recipes = fs::path(CHILIAD_TEST_DATA).parent_path().parent_path() / "recipes";
