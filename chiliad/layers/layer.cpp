@@ -63,8 +63,11 @@ at::Tensor Layer::in_compute_type(const at::Tensor& x) const {
 }
 
 at::Tensor Layer::linear(const std::string& name, const at::Tensor& x) const {
-  const bool has_bias = has_param(name + ".bias");
-  return at::linear(x, param(name + ".weight"), has_bias ? param(name + ".bias") : at::Tensor());
+  return ops::linear(x, linear_params(name));
+}
+
+ops::LinearParams Layer::linear_params(const std::string& name) const {
+  return {param(name + ".weight"), has_param(name + ".bias") ? param(name + ".bias") : at::Tensor()};
 }
 
 GatheredLinear Layer::gather_linear(const std::string& name, const at::Tensor& x, int64_t length,
@@ -81,7 +84,7 @@ at::Tensor Layer::linear_scatter(const std::string& name, const at::Tensor& x) c
 
 at::Tensor Layer::linear_sum(const std::string& name, const at::Tensor& x) const {
   if (ranks_.size() == 1) return linear(name, x);
-  const at::Tensor sum = sum_partial(ranks_, at::linear(x, param(name + ".weight")));
+  const at::Tensor sum = sum_partial(ranks_, ops::linear(x, {param(name + ".weight"), {}}));
   if (!has_param(name + ".bias")) return sum;
   return sum + param(name + ".bias");
 }

@@ -8,6 +8,7 @@
 
 #include "chiliad/layers/parallel_linear.h"
 #include "chiliad/layers/tensor_parallel.h"
+#include "chiliad/ops/linear.h"
 #include "chiliad/spec/layer_table.h"
 
 namespace chiliad::layers {
@@ -51,6 +52,8 @@ class Layer {
   [[nodiscard]] bool has_param(const std::string& name) const;
   /// x W^T + b with `name`.weight and, where there is one, `name`.bias.
   [[nodiscard]] at::Tensor linear(const std::string& name, const at::Tensor& x) const;
+  /// `name`.weight and, where there is one, `name`.bias.
+  [[nodiscard]] ops::LinearParams linear_params(const std::string& name) const;
   /// The same on the rows of all ranks, where each has some rows of the weight and of x; the exchange beside
   /// the product. x: [B, S_rank, C], S = `length`.   want_rows: the gathered rows, too.
   [[nodiscard]] GatheredLinear gather_linear(const std::string& name, const at::Tensor& x, int64_t length,

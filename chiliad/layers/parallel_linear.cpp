@@ -11,6 +11,7 @@
 
 #include "chiliad/layers/rank_sum.h"
 #include "chiliad/layers/saved_group.h"
+#include "chiliad/ops/linear.h"
 #include "chiliad/spec/tensor_shard.h"
 
 namespace chiliad::layers {
@@ -290,14 +291,14 @@ struct LinearScatter : public torch::autograd::Function<LinearScatter> {
 
 GatheredLinear gather_linear(const TensorParallel& ranks, const at::Tensor& x, const at::Tensor& weight,
                              const at::Tensor& bias, int64_t length, bool want_rows) {
-  if (ranks.size() == 1) return {at::linear(x, weight, bias), x};
+  if (ranks.size() == 1) return {ops::linear(x, {weight, bias}), x};
   const auto given = bias.defined() ? std::optional(bias) : std::nullopt;
   const auto results = GatherLinear::apply(x, weight, given, saved_group(ranks), length, want_rows);
   return {results[0], want_rows ? results[1] : at::Tensor()};
 }
 
 at::Tensor linear_scatter(const TensorParallel& ranks, const at::Tensor& x, const at::Tensor& weight) {
-  if (ranks.size() == 1) return at::linear(x, weight);
+  if (ranks.size() == 1) return ops::linear(x, {weight, {}});
   return LinearScatter::apply(x, weight, saved_group(ranks));
 }
 

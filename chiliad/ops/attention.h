@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
 namespace chiliad::ops {
 
@@ -11,5 +12,21 @@ namespace chiliad::ops {
 /// undefined. Every row must have at least one key.   returns: [B, N, D]
 [[nodiscard]] at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                    int64_t heads, const at::Tensor& key_mask);
+
+/// The same inside each item of a pack: work grows with the sum of the products of lengths.
+/// q: [Q, D]; k and v: [K, D]; query_lengths, key_lengths: one an item, together Q and K; each item with
+/// queries has keys.   returns: [Q, D]
+[[nodiscard]] at::Tensor packed_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                          int64_t heads, const std::vector<int64_t>& query_lengths,
+                                          const std::vector<int64_t>& key_lengths);
+
+/// The same operators made of ATen's.
+namespace plain {
+[[nodiscard]] at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                   int64_t heads, const at::Tensor& key_mask);
+[[nodiscard]] at::Tensor packed_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                          int64_t heads, const std::vector<int64_t>& query_lengths,
+                                          const std::vector<int64_t>& key_lengths);
+}  // namespace plain
 
 }  // namespace chiliad::ops

@@ -1,10 +1,38 @@
 #include "chiliad/ops/modulation.h"
 
 #include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
 
+#include "chiliad/ops/cpu/norm.h"
 #include "chiliad/ops/remake.h"
 
 namespace chiliad::ops {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::Variable;
+using torch::autograd::variable_list;
+
+at::Tensor as_matrix(const at::Tensor& x) {
+  return x.reshape({-1, x.size(-1)}).contiguous();
+}
+
+struct GatedResidual : public torch::autograd::Function<GatedResidual> {
+  static Variable forward(AutogradContext* context, const Variable& x, const Variable& gate,
+                          const Variable& y) {
+    context->save_for_backward({gate, y});
+    return cpu::gate_forward(as_matrix(x), as_matrix(gate), as_matrix(y)).view(x.sizes());
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const auto [of_gate, of_y] =
+        cpu::gate_backward(as_matrix(saved[0]), as_matrix(saved[1]), as_matrix(gradients[0]));
+    return {gradients[0], of_gate.view(saved[0].sizes()), of_y.view(saved[1].sizes())};
+  }
+};
+
+}  // namespace
 
 at::Tensor norm_modulate(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& scale, double eps) {
   return remade([x, eps] { return at::layer_norm(x, {x.size(-1)}, {}, {}, eps); },
@@ -12,6 +40,11 @@ at::Tensor norm_modulate(const at::Tensor& x, const at::Tensor& shift, const at:
 }
 
 at::Tensor gated_residual(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y) {
+  if (x.sizes() != y.sizes() || !cpu::takes({x, gate, y})) return plain::gated_residual(x, gate, y);
+  return GatedResidual::apply(x, gate, y);
+}
+
+at::Tensor plain::gated_residual(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y) {
   return at::addcmul(x, gate, y);
 }
 

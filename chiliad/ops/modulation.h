@@ -13,6 +13,10 @@ namespace chiliad::ops {
 
 /// x + gate * y; gate: [B, 1, D].
 [[nodiscard]] at::Tensor gated_residual(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y);
+namespace plain {
+/// The same made of ATen's operators.
+[[nodiscard]] at::Tensor gated_residual(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y);
+}  // namespace plain
 
 /// LayerNorm with affine, eps 1e-5. weight, bias: [D].
 [[nodiscard]] at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);

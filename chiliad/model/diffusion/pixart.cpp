@@ -5,8 +5,8 @@
 #include "chiliad/base/error.h"
 #include "chiliad/model/diffusion/transformer_layer.h"
 #include "chiliad/ops/attention.h"
+#include "chiliad/ops/linear.h"
 #include "chiliad/ops/modulation.h"
-#include "chiliad/ops/remake.h"
 
 namespace chiliad::model {
 namespace {
@@ -41,8 +41,7 @@ class PixartEmbedding final : public TransformerLayer {
 
   [[nodiscard]] at::Tensor caption(const at::Tensor& text) const {
     const at::Tensor inner = linear("caption_projection.linear_1", text);
-    return ops::remade([inner] { return ops::gelu(inner); },
-                       [&](const at::Tensor& y) { return linear("caption_projection.linear_2", y); });
+    return ops::gelu_linear(inner, linear_params("caption_projection.linear_2"));
   }
 };
 

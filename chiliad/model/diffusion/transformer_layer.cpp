@@ -3,19 +3,19 @@
 #include <ATen/ATen.h>
 
 #include "chiliad/ops/embedding.h"
-#include "chiliad/ops/modulation.h"
-#include "chiliad/ops/remake.h"
+#include "chiliad/ops/linear.h"
 
 namespace chiliad::model {
 namespace {
 
 constexpr int64_t kTimeFeatures = 256;
+constexpr double kNormEps = 1e-6;
 
 }  // namespace
 
 at::Tensor TransformerLayer::patch_projection(const std::string& name, const layers::Carry& carry) const {
   const at::Tensor patches = in_compute_type(ops::patches_of(carry.get("latents"), options_.patch));
-  return at::linear(patches, param(name + ".weight").flatten(1), param(name + ".bias"));
+  return ops::linear(patches, {param(name + ".weight").flatten(1), param(name + ".bias")});
 }
 
 at::Tensor TransformerLayer::time_mlp(const std::string& name, const at::Tensor& t, int64_t shift) const {
@@ -35,12 +35,9 @@ TransformerLayer::Tensors TransformerLayer::modulation(const std::string& name, 
 TransformerLayer::Tensors TransformerLayer::products_of_norm(const at::Tensor& x, const at::Tensor& shift,
                                                              const at::Tensor& scale,
                                                              const std::vector<std::string>& names) const {
-  return ops::remade_for_all([x, shift, scale] { return ops::norm_modulate(x, shift, scale); },
-                             [&](const at::Tensor& normed) {
-                               Tensors products;
-                               for (const auto& name : names) products.push_back(linear(name, normed));
-                               return products;
-                             });
+  std::vector<ops::LinearParams> params;
+  for (const auto& name : names) params.push_back(linear_params(name));
+  return ops::norm_modulate_linears(x, shift, scale, kNormEps, params);
 }
 
 ops::Stream TransformerLayer::stream(const StreamNames& names, const at::Tensor& x, const at::Tensor& shift,
@@ -68,11 +65,8 @@ ops::Stream TransformerLayer::text_stream(const std::string& name, const at::Ten
 at::Tensor TransformerLayer::feed_forward(const std::string& name, const at::Tensor& x,
                                           const at::Tensor& shift, const at::Tensor& scale,
                                           double eps) const {
-  const at::Tensor inner =
-      ops::remade([x, shift, scale, eps] { return ops::norm_modulate(x, shift, scale, eps); },
-                  [&](const at::Tensor& normed) { return linear(name + ".net.0.proj", normed); });
-  return ops::remade([inner] { return ops::gelu(inner); },
-                     [&](const at::Tensor& y) { return linear(name + ".net.2", y); });
+  const auto inner = ops::norm_modulate_linears(x, shift, scale, eps, {linear_params(name + ".net.0.proj")});
+  return ops::gelu_linear(inner[0], linear_params(name + ".net.2"));
 }
 
 at::Tensor TransformerLayer::latents_of(const at::Tensor& patches, const layers::Carry& carry,

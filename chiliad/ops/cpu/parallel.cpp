@@ -1,0 +1,56 @@
+#include "chiliad/ops/cpu/parallel.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+namespace chiliad::ops::cpu {
+namespace {
+
+struct Free {
+  void operator()(float* memory) const { std::free(memory); }
+};
+
+struct Slot {
+  std::unique_ptr<float, Free> memory;
+  int64_t count = 0;
+};
+
+}  // namespace
+
+bool has_kernels() {
+  static const bool has = __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+                          __builtin_cpu_supports("avx512vl") != 0 &&
+                          __builtin_cpu_supports("avx512dq") != 0 &&
+                          std::getenv("CHILIAD_PLAIN_OPS") == nullptr;
+  return has;
+}
+
+void for_each_part(int64_t count, const std::function<void(int64_t)>& work) {
+  const auto threads = static_cast<int>(std::min<int64_t>(omp_get_max_threads(), count));
+  if (threads <= 1 || omp_in_parallel() != 0) {
+    for (int64_t i = 0; i < count; ++i) work(i);
+    return;
+  }
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t i = 0; i < count; ++i) work(i);
+}
+
+float* scratch(int slot, int64_t count) {
+  thread_local std::array<Slot, kScratchSlots> slots;
+  Slot& mine = slots[static_cast<size_t>(slot)];
+  if (mine.count < count) {
+    mine.memory.reset();
+    const size_t bytes = (static_cast<size_t>(count) * sizeof(float) + 63) / 64 * 64;
+    mine.memory.reset(static_cast<float*>(std::aligned_alloc(64, bytes)));
+    if (!mine.memory) throw std::bad_alloc();
+    mine.count = count;
+  }
+  return mine.memory.get();
+}
+
+}  // namespace chiliad::ops::cpu

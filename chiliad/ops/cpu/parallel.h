@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace chiliad::ops::cpu {
+
+/// True where this processor runs the kernels of this folder (AVX-512). Elsewhere operators are made of
+/// ATen's.
+[[nodiscard]] bool has_kernels();
+
+/// Calls work(i) for i in [0, count) on the compute threads (device::set_compute_threads), each a run of
+/// neighbours. `work` throws nothing.
+void for_each_part(int64_t count, const std::function<void(int64_t)>& work);
+
+/// fp32 memory of this thread, aligned to 64 bytes, kept for the next call with the same slot.
+/// slot: below kScratchSlots.
+inline constexpr int kScratchSlots = 12;
+[[nodiscard]] float* scratch(int slot, int64_t count);
+
+}  // namespace chiliad::ops::cpu
