@@ -134,10 +134,11 @@ class LatentParts {
     const int64_t rows = latents.size(latents.dim() - 2);
     const int64_t columns = latents.size(latents.dim() - 1);
     if (rows * side == bucket.height && columns * side == bucket.width) return;
-    throw InvalidInput("model.latent_pixels",
-                       fmt::format("expected the sides of the pictures over those of their latents, {} x {} over {} x "
-                                   "{} here, got {}. Correct it",
-                                   bucket.width, bucket.height, columns, rows, side));
+    throw InvalidInput(
+        "model.latent_pixels",
+        fmt::format("expected the sides of the pictures over those of their latents, {} x {} over {} x "
+                    "{} here, got {}. Correct it",
+                    bucket.width, bucket.height, columns, rows, side));
   }
 
   void encode_batch(const features::PartPlan& part, const Loaded& loaded, const std::vector<size_t>& members,

@@ -16,15 +16,17 @@ std::unique_ptr<TextTower> open_tower(const fs::path& folder, int number, int64_
   const std::string suffix = number == 1 ? "" : fmt::format("_{}", number);
   const fs::path encoder = folder / ("text_encoder" + suffix);
   if (!fs::is_directory(encoder)) return nullptr;
-  if (max_tokens > 0) return std::make_unique<TextTower>(folder / ("tokenizer" + suffix), encoder, max_tokens);
+  if (max_tokens > 0)
+    return std::make_unique<TextTower>(folder / ("tokenizer" + suffix), encoder, max_tokens);
   const auto probe = std::make_unique<TextTower>(folder / ("tokenizer" + suffix), encoder, 1);
   return std::make_unique<TextTower>(folder / ("tokenizer" + suffix), encoder, probe->options().positions);
 }
 
 const TextTower& needed(const std::unique_ptr<TextTower>& tower, const fs::path& folder, const char* name) {
   if (tower != nullptr) return *tower;
-  throw InvalidInput("encoders.text",
-                     fmt::format("expected a folder {} in {}, got none. Take the whole pipeline", name, folder.string()));
+  throw InvalidInput(
+      "encoders.text",
+      fmt::format("expected a folder {} in {}, got none. Take the whole pipeline", name, folder.string()));
 }
 
 /// Rows of a CLIP model before its last block, and its projection.
@@ -60,9 +62,10 @@ class Sd3Captions final : public CaptionEncoder {
     static_cast<void>(needed(second_, folder_, "text_encoder_2"));
     const int64_t clip = first_->options().width + second_->options().width;
     if (clip > width_ || (t5_ != nullptr && t5_->options().width != width_)) {
-      throw InvalidInput("model.text_channels",
-                         fmt::format("expected the width of text_encoder_3 (4096 in SD3), at least {}, got {}", clip,
-                                     width_));
+      throw InvalidInput(
+          "model.text_channels",
+          fmt::format("expected the width of text_encoder_3 (4096 in SD3), at least {}, got {}", clip,
+                      width_));
     }
   }
 
@@ -71,8 +74,8 @@ class Sd3Captions final : public CaptionEncoder {
     const auto second = clip_rows(*second_, texts);
     const at::Tensor clip = at::cat({first.rows, second.rows}, 2);
     const at::Tensor wide = at::constant_pad_nd(clip, {0, width_ - clip.size(2)});
-    const at::Tensor t5 =
-        t5_ != nullptr ? t5_rows(*t5_, texts) : at::zeros({std::ssize(texts), t5_length_, width_}, at::kFloat);
+    const at::Tensor t5 = t5_ != nullptr ? t5_rows(*t5_, texts)
+                                         : at::zeros({std::ssize(texts), t5_length_, width_}, at::kFloat);
     return split(at::cat({wide, t5}, 1), at::cat({first.pooled, second.pooled}, 1));
   }
   int64_t count(const std::string&) const override { return t5_length_; }
@@ -117,10 +120,11 @@ bool is_pipeline(const fs::path& folder) {
 std::unique_ptr<CaptionEncoder> open_pipeline_captions(const spec::RunFile& run) {
   if (run.model.family == "sd3") return std::make_unique<Sd3Captions>(run);
   if (run.model.family == "flux") return std::make_unique<FluxCaptions>(run);
-  throw InvalidInput("encoders.text",
-                     fmt::format("expected the folder of one text encoder for family {}, got the pipeline {}. Name "
-                                 "its text_encoder folder",
-                                 run.model.family, run.encoders.text));
+  throw InvalidInput(
+      "encoders.text",
+      fmt::format("expected the folder of one text encoder for family {}, got the pipeline {}. Name "
+                  "its text_encoder folder",
+                  run.model.family, run.encoders.text));
 }
 
 }  // namespace chiliad::encode

@@ -31,7 +31,8 @@ constexpr uint32_t kMaxValues = 1U << 28;
 
 // All numbers are uint32, little-endian.
 // Request: 0, count, then length and bytes of each text; or 1, count, height, width, and the pixels.
-// Reply: 1, length, message; or 0, then of each item a number of arrays, and of each its rank, sizes and float32 values.
+// Reply: 1, length, message; or 0, then of each item a number of arrays, and of each its rank, sizes and
+// float32 values.
 constexpr const char* kHost = R"PY(
 import importlib.util, os, struct, sys, traceback
 source = os.fdopen(int(sys.argv[2]), "rb")
@@ -101,9 +102,12 @@ class PythonHost {
     auto [our_in, their_out] = make_pipe();
     const char* python = std::getenv("CHILIAD_PYTHON");
     ipc::SpawnOptions options;
-    options.argv = {"/usr/bin/env", python == nullptr ? "python3" : python,
-                    "-c",           kHost,
-                    encoder_,       std::to_string(their_in.get()),
+    options.argv = {"/usr/bin/env",
+                    python == nullptr ? "python3" : python,
+                    "-c",
+                    kHost,
+                    encoder_,
+                    std::to_string(their_in.get()),
                     std::to_string(their_out.get())};
     options.inherit = {their_in.get(), their_out.get()};
     child_.emplace(ipc::ChildProcess::spawn(options));
@@ -137,8 +141,9 @@ class PythonHost {
   }
   [[noreturn]] void fail(const char* what) {
     const auto status = child_->wait(std::chrono::seconds(1));
-    throw Unavailable(encoder_, fmt::format("{}; the Python process {}", what,
-                                            status.has_value() ? "ended with " + status->to_string() : "is there"));
+    throw Unavailable(encoder_,
+                      fmt::format("{}; the Python process {}", what,
+                                  status.has_value() ? "ended with " + status->to_string() : "is there"));
   }
   void write(std::string_view bytes) {
     while (!bytes.empty()) {
@@ -174,8 +179,9 @@ class PythonHost {
       values *= sizes.back();
     }
     if (rank > kMaxRank || values > kMaxValues)
-      throw InvalidInput(encoder_, fmt::format("encode: expected arrays of at most {} axes and {} values, got more",
-                                               kMaxRank, kMaxValues));
+      throw InvalidInput(encoder_,
+                         fmt::format("encode: expected arrays of at most {} axes and {} values, got more",
+                                     kMaxRank, kMaxValues));
     at::Tensor tensor = at::empty(sizes, at::kFloat);
     read(std::as_writable_bytes(std::span(tensor.mutable_data_ptr<float>(), static_cast<size_t>(values))));
     return tensor;
@@ -214,7 +220,8 @@ class PythonCaptions final : public CaptionEncoder {
     std::vector<EncodedText> encoded;
     for (auto& item : host_.ask(request, texts.size())) {
       if (item.empty() || item.size() > 2 || item[0].dim() != 2 || item[0].size(0) == 0)
-        refuse_shape(encoder_, "[T, D] of a text, with T of at least 1", item.empty() ? at::empty({0}) : item[0]);
+        refuse_shape(encoder_, "[T, D] of a text, with T of at least 1",
+                     item.empty() ? at::empty({0}) : item[0]);
       encoded.push_back({item[0], item.size() == 2 ? item[1].flatten() : at::Tensor()});
     }
     return encoded;
@@ -235,11 +242,15 @@ class PythonPictures final : public PictureEncoder {
     std::string request;
     put(request, 1);
     for (int64_t axis = 0; axis < 3; ++axis) put(request, static_cast<size_t>(dense.size(axis)));
-    request.append(reinterpret_cast<const char*>(dense.const_data_ptr<uint8_t>()), static_cast<size_t>(dense.numel()));
+    request.append(reinterpret_cast<const char*>(dense.const_data_ptr<uint8_t>()),
+                   static_cast<size_t>(dense.numel()));
     std::vector<at::Tensor> latents;
     for (auto& item : host_.ask(request, static_cast<size_t>(dense.size(0)))) {
-      const bool fits = item.size() == 1 && (item[0].dim() == 3 || (item[0].dim() == 4 && item[0].size(0) == 2));
-      if (!fits) refuse_shape(encoder_, "[C, h, w] or [2, C, h, w] of a picture", item.empty() ? at::empty({0}) : item[0]);
+      const bool fits =
+          item.size() == 1 && (item[0].dim() == 3 || (item[0].dim() == 4 && item[0].size(0) == 2));
+      if (!fits)
+        refuse_shape(encoder_, "[C, h, w] or [2, C, h, w] of a picture",
+                     item.empty() ? at::empty({0}) : item[0]);
       latents.push_back(item[0]);
     }
     return at::stack(latents);

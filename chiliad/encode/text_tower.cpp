@@ -25,7 +25,9 @@ int64_t pad_token_of(const fs::path& folder, const text::Tokenizer& tokenizer, i
     const auto json = nlohmann::json::parse(io::read_text(folder / name, kMaxSettings), nullptr, false);
     if (!json.is_object() || !json.contains("pad_token")) continue;
     const auto& token = json.at("pad_token");
-    const auto content = token.is_object() ? token.value("content", "") : token.is_string() ? token.get<std::string>() : "";
+    const auto content = token.is_object()   ? token.value("content", "")
+                         : token.is_string() ? token.get<std::string>()
+                                             : "";
     if (const auto id = tokenizer.id_of(content); id.has_value()) return *id;
   }
   return fallback;

@@ -28,7 +28,8 @@ class TextTower {
   /// length: T; 0: that of the longest text.
   [[nodiscard]] Rows rows_of(const std::vector<std::string>& texts, int64_t length) const;
   /// attend_padding: as pipelines do that give no mask.
-  [[nodiscard]] model::TextEncoding encode(const Rows& rows, bool attend_padding, bool want_hidden = false) const;
+  [[nodiscard]] model::TextEncoding encode(const Rows& rows, bool attend_padding,
+                                           bool want_hidden = false) const;
   [[nodiscard]] int64_t count(const std::string& text) const;
   [[nodiscard]] int64_t max_tokens() const { return max_tokens_; }
   [[nodiscard]] const spec::TextEncoderOptions& options() const { return encoder_.options(); }

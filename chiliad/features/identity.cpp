@@ -37,9 +37,10 @@ bool decides(const fs::path& path) {
 std::string python_fact(const char* key, const std::string& encoder, size_t end) {
   const fs::path file = encoder.substr(0, end);
   if (!fs::is_regular_file(file)) {
-    throw InvalidInput(key, fmt::format("expected a Python file and a class, as in enc.py:Encoder, got {}, and there "
-                                        "is no {}",
-                                        encoder, file.string()));
+    throw InvalidInput(
+        key, fmt::format("expected a Python file and a class, as in enc.py:Encoder, got {}, and there "
+                         "is no {}",
+                         encoder, file.string()));
   }
   Hasher hasher;
   add_file(hasher, file);
@@ -48,12 +49,14 @@ std::string python_fact(const char* key, const std::string& encoder, size_t end)
 
 std::string encoder_fact(const char* key, const std::string& folder) {
   if (folder.empty()) throw InvalidInput(key, "expected the folder of an encoder, got nothing. Set it");
-  if (const size_t end = folder.find(".py:"); end != std::string::npos) return python_fact(key, folder, end + 3);
+  if (const size_t end = folder.find(".py:"); end != std::string::npos)
+    return python_fact(key, folder, end + 3);
   if (!fs::is_directory(folder)) {
-    throw InvalidInput(key,
-                       fmt::format("expected the folder of an encoder, or enc.py:Encoder, got {}, which is no folder. Paths "
-                                   "are from the current folder",
-                                   folder));
+    throw InvalidInput(
+        key,
+        fmt::format("expected the folder of an encoder, or enc.py:Encoder, got {}, which is no folder. Paths "
+                    "are from the current folder",
+                    folder));
   }
   return encoder_digest(folder).hex();
 }

@@ -104,8 +104,9 @@ class LatentMaker final : public PictureMaker {
   LatentMaker(const spec::RunFile& run, Network network) : PictureMaker(run, std::move(network)) {
     tools_.network = spec::diffusion_options(run.model);
     if (encode::is_python(run.encoders.pictures)) {
-      throw InvalidInput("encoders.pictures", "expected the folder of an AutoencoderKL, which decodes what the model "
-                                              "makes, got an encoder in Python. Name one with --set");
+      throw InvalidInput("encoders.pictures",
+                         "expected the folder of an AutoencoderKL, which decodes what the model "
+                         "makes, got an encoder in Python. Name one with --set");
     }
     check_folder("encoders.pictures", run.encoders.pictures);
     tools_.autoencoder = std::make_unique<model::Autoencoder>(

@@ -7,11 +7,12 @@ namespace chiliad::train {
 void swap_averages(std::vector<std::unique_ptr<parallel::ShardedLayer>>& shards) {
   for (auto& shard : shards) {
     if (!shard->trained()) continue;
-    float* average = shard->average();
-    if (average == nullptr) continue;
     shard->begin_update();
-    float* owned = shard->owned_params();
-    std::swap_ranges(owned, owned + shard->layout().owned_size(), average);
+    // A rank that owns nothing of a layer gathers all the same.
+    if (shard->layout().owned_size() > 0) {
+      float* owned = shard->owned_params();
+      std::swap_ranges(owned, owned + shard->layout().owned_size(), shard->average());
+    }
     shard->start_gather();
     shard->finish_gather();
   }

@@ -51,10 +51,11 @@ double Evaluation::validation_loss() {
   options.cache_bytes = 0;
   const int64_t steps = plan_->steps_per_epoch();
   loader::Loader loader(*setup_.index, *plan_, {}, 0, steps, std::move(options));
-  swap_averages(*setup_.shards);
+  const bool averaged = run_.optimizer.ema > 0.0;
+  if (averaged) swap_averages(*setup_.shards);
   std::array<double, 2> sums{};  // loss, weight
   for (int64_t step = 0; step < steps; ++step) sums[0] += summed_loss(loader.next(), sums[1]);
-  swap_averages(*setup_.shards);
+  if (averaged) swap_averages(*setup_.shards);
   const auto all = comm::sum_over_ranks(setup_.mesh->world(), sums);
   return all[1] > 0.0 ? all[0] / all[1] : 0.0;
 }
@@ -116,9 +117,10 @@ void Evaluation::make_samples(int64_t step, const std::filesystem::path& folder)
   generate::SamplerOptions options;
   options.steps = static_cast<int>(run_.evaluation.solver_steps);
   options.guidance = run_.evaluation.guidance;
-  swap_averages(*setup_.shards);
+  const bool averaged = run_.optimizer.ema > 0.0;
+  if (averaged) swap_averages(*setup_.shards);
   const auto made = generate::sample(maker(), requests, options, {});
-  swap_averages(*setup_.shards);
+  if (averaged) swap_averages(*setup_.shards);
   std::vector<HostArray> pictures;
   for (size_t round = 0; round < rounds; ++round) {
     for (const auto& bytes : comm::gather_texts(setup_.mesh->world(), bytes_of(made[round]))) {

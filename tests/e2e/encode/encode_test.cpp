@@ -63,10 +63,10 @@ class EncodeTest : public testing::Test {
 };
 
 TEST_F(EncodeTest, KilledTenTimesItEndsWithTheSameBytes) {
-  make("pixart", 330);  // six parts a column
+  make("pixart", 460);  // eight parts a column
   ASSERT_EQ(encode().exit_code, 0);
   const auto want = bytes();
-  ASSERT_EQ(want.size(), 15U);  // two columns of six parts, column.json twice, the empty text
+  ASSERT_EQ(want.size(), 19U);  // two columns of eight parts, column.json twice, the empty text
   fs::remove_all(columns());
   int killed = 0;
   for (int i = 0; i < 10; ++i) {
@@ -123,7 +123,7 @@ TEST_F(EncodeTest, DamagedFeaturesAreSkippedByName) {
 
 TEST_F(EncodeTest, PicturesThatCannotBeDecodedAreRefusedAndTrainingGoesOn) {
   make("pixart", 12);
-  flip_bit(folder_.path() / "pictures" / picture_name(3));
+  flip_bit(folder_.path() / "pictures" / (picture_name(3) + ".png"));
   const auto result = encode();
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("refused 1"));

@@ -62,16 +62,16 @@ class PublishedWeightsTest : public testing::TestWithParam<Published> {
         if (entry.path().extension() == ".txt") std::ofstream(entry.path()) << "3\n";
     }
     index_pictures(folder_.path() / "pictures", folder_.path() / "index");
-    std::ofstream(path("enc.py")) << "CHANNELS = " << given.channels << "\nPOOLED = " << std::max(1, given.pooled)
-                                  << "\n"
+    std::ofstream(path("enc.py")) << "CHANNELS = " << given.channels
+                                  << "\nPOOLED = " << std::max(1, given.pooled) << "\n"
                                   << kEncoders;
-    std::ofstream(path("run.yaml")) << "version: 1\nrun: {steps: 2, dir: \"" << path("run") << "\"}\nmodel: {"
-                                    << given.model << ", latent_pixels: 4, weights: \"" << golden().string()
-                                    << "\"}\ndata: {index: \"" << path("index")
-                                    << "\", batch: 4, resolution: 32, bucket_step: 8, bucket_min: 16, bucket_max: 64}\n"
-                                    << "encoders: {pictures: \"" << path("enc.py:Pictures") << "\""
-                                    << (given.pooled == 0 ? "" : ", text: \"" + path("enc.py:Text") + "\"")
-                                    << "}\nobjective: {" << given.objective << "}\noptimizer: {lr: 1e-30}\n";
+    std::ofstream(path("run.yaml"))
+        << "version: 1\nrun: {steps: 2, dir: \"" << path("run") << "\"}\nmodel: {" << given.model
+        << ", latent_pixels: 4, weights: \"" << golden().string() << "\"}\ndata: {index: \"" << path("index")
+        << "\", batch: 4, resolution: 32, bucket_step: 8, bucket_min: 16, bucket_max: 64}\n"
+        << "encoders: {pictures: \"" << path("enc.py:Pictures") << "\""
+        << (given.pooled == 0 ? "" : ", text: \"" + path("enc.py:Text") + "\"") << "}\nobjective: {"
+        << given.objective << "}\noptimizer: {lr: 1e-30}\n";
   }
 
   TempDir folder_;
@@ -100,7 +100,8 @@ TEST_P(PublishedWeightsTest, ComeBackBitByBit) {
     EXPECT_TRUE(a == b) << tensor.name;
   }
   // What is exported is a start like any other, and its config.json is believed.
-  EXPECT_EQ(chiliad({"train", path("run.yaml"), "--check", "--from-scratch", "--set", "model.weights=" + path("model")})
+  EXPECT_EQ(chiliad({"train", path("run.yaml"), "--check", "--from-scratch", "--set",
+                     "model.weights=" + path("model")})
                 .exit_code,
             0);
 }
@@ -114,22 +115,23 @@ TEST_P(PublishedWeightsTest, OptionsThatTheirConfigurationDeniesAreRefused) {
 
 INSTANTIATE_TEST_SUITE_P(
     Families, PublishedWeightsTest,
-    testing::Values(Published{"dit",
-                              "family: dit, width: 24, depth: 2, heads: 3, patch: 2, latent_channels: 4, sample_size: 8, "
-                              "classes: 10, learned_variance: true",
-                              "kind: ddpm, prediction: noise", 4, 0},
-                    Published{"pixart_sigma",
-                              "family: pixart, width: 24, depth: 2, heads: 3, patch: 2, latent_channels: 4, "
-                              "sample_size: 8, text_channels: 20, interpolation_scale: 2.0, learned_variance: true",
-                              "kind: ddpm, prediction: noise", 4, 3},
-                    Published{"sd3",
-                              "family: sd3, width: 24, depth: 2, heads: 3, patch: 2, latent_channels: 6, sample_size: 8, "
-                              "max_positions: 9, text_channels: 20, pooled_channels: 12",
-                              "prediction: velocity", 6, 12},
-                    Published{"flux",
-                              "family: flux, width: 32, depth: 2, heads: 2, patch: 2, latent_channels: 4, "
-                              "single_depth: 2, rope_axes: [4, 6, 6], text_channels: 20, pooled_channels: 10",
-                              "prediction: velocity", 4, 10}),
+    testing::Values(
+        Published{"dit",
+                  "family: dit, width: 24, depth: 2, heads: 3, patch: 2, latent_channels: 4, sample_size: 8, "
+                  "classes: 10, learned_variance: true",
+                  "kind: ddpm, prediction: noise", 4, 0},
+        Published{"pixart_sigma",
+                  "family: pixart, width: 24, depth: 2, heads: 3, patch: 2, latent_channels: 4, "
+                  "sample_size: 8, text_channels: 20, interpolation_scale: 2.0, learned_variance: true",
+                  "kind: ddpm, prediction: noise", 4, 3},
+        Published{"sd3",
+                  "family: sd3, width: 24, depth: 2, heads: 3, patch: 2, latent_channels: 6, sample_size: 8, "
+                  "max_positions: 9, text_channels: 20, pooled_channels: 12",
+                  "prediction: velocity", 6, 12},
+        Published{"flux",
+                  "family: flux, width: 32, depth: 2, heads: 2, patch: 2, latent_channels: 4, "
+                  "single_depth: 2, rope_axes: [4, 6, 6], text_channels: 20, pooled_channels: 10",
+                  "prediction: velocity", 4, 10}),
     [](const auto& given) { return std::string(given.param.golden); });
 
 }  // namespace

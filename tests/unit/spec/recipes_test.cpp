@@ -16,7 +16,9 @@ fs::path root() {
 }
 
 double millions(const char* recipe) {
-  return static_cast<double>(make_layer_table(read_run_file(root() / "recipes" / recipe, {}).model).num_params()) * 1e-6;
+  return static_cast<double>(
+             make_layer_table(read_run_file(root() / "recipes" / recipe, {}).model).num_params()) *
+         1e-6;
 }
 
 TEST(RecipesTest, AllAreGood) {
