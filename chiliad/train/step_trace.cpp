@@ -30,7 +30,8 @@ void StepTrace::after(const schedule::Instruction& instruction) {
   const Nanoseconds now = clock_->now();
   const char* name = schedule::op_name(instruction.op);
   recorder_->add({name, observe::kStepTrack, start_, now, instruction.layer, instruction.slot, false});
-  if (const auto wait = wait_for(instruction.op)) in_flight_[{*wait, instruction.layer}] = {instruction.op, start_};
+  if (const auto wait = wait_for(instruction.op))
+    in_flight_[{*wait, instruction.layer}] = {instruction.op, start_};
   const auto flight = in_flight_.extract({instruction.op, instruction.layer});
   if (flight.empty()) return;
   const auto& [op, start] = flight.mapped();
