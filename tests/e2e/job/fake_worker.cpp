@@ -117,6 +117,11 @@ class FakeWorker {
           fmt::format(R"({{"kind":"corrupt_data","place":"a.tar","message":"torn","step":{}}})", step));
       ::_exit(3);
     }
+    if (plan_.what == "sample" && mine) {
+      const auto samples = std::filesystem::path(arguments_.at("--run-dir")) / "samples";
+      io::make_folders(samples);
+      io::write_atomic(samples / fmt::format("step-{}.png", step), std::string_view("a picture"));
+    }
     if (plan_.what == "term") {
       if (mine) ::kill(::getppid(), SIGTERM);
       while (!stop_asked_) take_frames(std::chrono::seconds(1));

@@ -7,7 +7,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "chiliad/base/error.h"
 #include "chiliad/checkpoint/reader.h"
@@ -15,6 +19,7 @@
 #include "chiliad/io/file.h"
 #include "chiliad/observe/metrics.h"
 #include "chiliad/supervise/launch/run_directory.h"
+#include "tests/support/event_reader.h"
 #include "tests/support/temp_dir.h"
 
 namespace chiliad::supervise {
@@ -48,6 +53,28 @@ class JobTest : public testing::Test {
     return steps;
   }
 
+  /// Of all starts, in the order of a reader.
+  [[nodiscard]] std::vector<test::ReadEvent> events() const {
+    std::set<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(options_.run_dir / "tensorboard"))
+      files.insert(entry.path());
+    std::vector<test::ReadEvent> all;
+    for (const auto& file : files) {
+      for (auto& event : test::EventReader::read(file)) all.push_back(std::move(event));
+    }
+    return all;
+  }
+
+  /// As a reader keeps them: a marker takes back the steps from its own on.
+  [[nodiscard]] std::vector<int64_t> steps_for_tensorboard() const {
+    std::vector<int64_t> steps;
+    for (const auto& event : events()) {
+      if (event.restart) std::erase_if(steps, [&](int64_t step) { return step >= event.step; });
+      if (event.scalars.contains("train/loss")) steps.push_back(event.step);
+    }
+    return steps;
+  }
+
   test::TempDir folder_;
   SystemClock clock_;
   JobOptions options_;
@@ -76,6 +103,29 @@ TEST_F(JobTest, WritesALineOfMetricsForEachFrame) {
   int64_t steps = 0;
   while (std::getline(in, line)) EXPECT_EQ(observe::StepMetrics::from_json(line).step, ++steps);
   EXPECT_EQ(steps, 10);
+}
+
+TEST_F(JobTest, EveryStepHasOneValueForTensorBoardAlsoAfterAResume) {
+  (void)run("kill:1:6");
+  (void)run("");
+  const auto steps = steps_for_tensorboard();
+  EXPECT_EQ(steps.size(), 10U);
+  EXPECT_EQ(std::set<int64_t>(steps.begin(), steps.end()).size(), 10U);
+}
+
+TEST_F(JobTest, ShowsNewSamplesInEventFiles) {
+  (void)run("sample:0:5");
+  std::map<int64_t, std::string> samples;
+  for (const auto& event : events()) {
+    for (const auto& [tag, png] : event.pngs) samples[event.step] = png;
+  }
+  EXPECT_EQ(samples, (std::map<int64_t, std::string>{{5, "a picture"}}));
+}
+
+TEST_F(JobTest, EventFilesCanBeSwitchedOff) {
+  options_.file.observe.tensorboard = false;
+  (void)run("");
+  EXPECT_FALSE(fs::exists(options_.run_dir / "tensorboard"));
 }
 
 TEST_F(JobTest, AFinishedRunSaysSo) {

@@ -26,6 +26,16 @@ TEST(ByteTokenizerTest, EmptyTextIsTheNullCaption) {
   EXPECT_EQ(ByteTokenizer(8).encode(""), std::vector<int32_t>{ByteTokenizer::kNull});
 }
 
+TEST(ByteTokenizerTest, DecodesWhatItEncoded) {
+  EXPECT_EQ(ByteTokenizer::decode(ByteTokenizer(64).encode("a <b> \xE2\x82\xAC")), "a <b> \xE2\x82\xAC");
+}
+
+TEST(ByteTokenizerTest, PaddingAndTheNullCaptionHaveNoText) {
+  EXPECT_EQ(
+      ByteTokenizer::decode(std::vector<int32_t>{ByteTokenizer::kNull, 'x' + 2, ByteTokenizer::kPad, 9999}),
+      "x");
+}
+
 TEST(ByteTokenizerTest, NeverCutsACharacter) {
   EXPECT_EQ(decode(ByteTokenizer(4).encode("ab\xE2\x82\xAC")), "ab");
 }
