@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <string>
@@ -18,6 +19,7 @@
 #include "chiliad/model/diffusion.h"
 #include "chiliad/observe/cpu_time.h"
 #include "chiliad/ops/adamw.h"
+#include "chiliad/ops/cpu/parallel.h"
 #include "chiliad/parallel/segment.h"
 #include "chiliad/spec/families/families.h"
 
@@ -220,6 +222,7 @@ spec::Recompute recompute_of(const std::string& name) {
 void time_steps(const std::string& family, const std::string& type, int threads, double seconds,
                 const std::string& recompute) {
   device::set_compute_threads(threads);
+  if (std::getenv("KEEP_FREED") != nullptr) ops::cpu::keep_freed_memory();
   Training training(family, type == "bf16" ? at::kBFloat16 : at::kFloat, recompute_of(recompute));
   const double first_loss = training.step();
   training.step();

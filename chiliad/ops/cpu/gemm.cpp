@@ -10,7 +10,7 @@ CHILIAD_SIMD_BEGIN
 namespace chiliad::ops::cpu {
 namespace {
 
-constexpr int64_t kRowBlock = 96;       // rows of `a` that a thread takes at once
+constexpr int64_t kRowBlock = 192;      // rows of `a` that a thread takes at once
 constexpr int64_t kDepthBlock = 384;    // a panel of `b` of this depth is 48 KiB
 constexpr int64_t kColumnBlock = 2048;  // columns of `b` that are laid out at once
 constexpr int64_t kApart = 16;          // keeps rows of buffers off the same cache sets

@@ -1,6 +1,8 @@
 #include "chiliad/ops/cpu/parallel.h"
 
+#include <malloc.h>
 #include <omp.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +12,8 @@
 
 namespace chiliad::ops::cpu {
 namespace {
+
+constexpr size_t kHugePage = 2 << 20;
 
 struct Free {
   void operator()(float* memory) const { std::free(memory); }
@@ -40,14 +44,23 @@ void for_each_part(int64_t count, const std::function<void(int64_t)>& work) {
   for (int64_t i = 0; i < count; ++i) work(i);
 }
 
+void keep_freed_memory() {
+  constexpr int kLargest = 1 << 30;
+  mallopt(M_MMAP_THRESHOLD, kLargest);
+  mallopt(M_TRIM_THRESHOLD, kLargest);
+}
+
 float* scratch(int slot, int64_t count) {
   thread_local std::array<Slot, kScratchSlots> slots;
   Slot& mine = slots[static_cast<size_t>(slot)];
   if (mine.count < count) {
     mine.memory.reset();
-    const size_t bytes = (static_cast<size_t>(count) * sizeof(float) + 63) / 64 * 64;
-    mine.memory.reset(static_cast<float*>(std::aligned_alloc(64, bytes)));
+    const size_t wanted = static_cast<size_t>(count) * sizeof(float);
+    const size_t page = wanted >= kHugePage ? kHugePage : 64;
+    const size_t bytes = (wanted + page - 1) / page * page;
+    mine.memory.reset(static_cast<float*>(std::aligned_alloc(page, bytes)));
     if (!mine.memory) throw std::bad_alloc();
+    if (page == kHugePage) madvise(mine.memory.get(), bytes, MADV_HUGEPAGE);  // fewer misses of the TLB
     mine.count = count;
   }
   return mine.memory.get();

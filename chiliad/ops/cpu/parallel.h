@@ -13,6 +13,11 @@ namespace chiliad::ops::cpu {
 /// neighbours. `work` throws nothing.
 void for_each_part(int64_t count, const std::function<void(int64_t)>& work);
 
+/// From now on memory that is freed stays with the process and is used again: a step's tensors are the same
+/// every time, and each page that goes to the system and back costs a fault. Raises the resident size towards
+/// the largest that it has been.
+void keep_freed_memory();
+
 /// fp32 memory of this thread, aligned to 64 bytes, kept for the next call with the same slot.
 /// slot: below kScratchSlots.
 inline constexpr int kScratchSlots = 12;
