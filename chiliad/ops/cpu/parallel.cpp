@@ -34,6 +34,16 @@ bool has_kernels() {
   return has;
 }
 
+bool takes_fp32() {
+  static const bool takes = [] {
+    const char* wish = std::getenv("CHILIAD_FP32_KERNELS");
+    if (wish != nullptr) return *wish == '1';
+    __builtin_cpu_init();
+    return __builtin_cpu_is("amd") != 0;
+  }();
+  return takes;
+}
+
 void for_each_part(int64_t count, const std::function<void(int64_t)>& work) {
   const auto threads = static_cast<int>(std::min<int64_t>(omp_get_max_threads(), count));
   if (threads <= 1 || omp_in_parallel() != 0) {

@@ -13,7 +13,7 @@ namespace chiliad::ops::cpu {
 bool takes(const std::vector<at::Tensor>& tensors) {
   if (!has_kernels()) return false;
   const auto type = tensors.front().scalar_type();
-  if (type != at::kFloat && type != at::kBFloat16) return false;
+  if (type != at::kBFloat16 && !(type == at::kFloat && takes_fp32())) return false;
   return std::all_of(tensors.begin(), tensors.end(), [type](const at::Tensor& tensor) {
     return !tensor.defined() || (tensor.is_cpu() && tensor.scalar_type() == type);
   });

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <cstdlib>
 #include <functional>
 
 #include "chiliad/device/tensor.h"
@@ -14,6 +15,9 @@
 
 namespace chiliad::ops {
 namespace {
+
+// Before the first operator looks at it: on every machine with the kernels, both types are tried.
+[[maybe_unused]] const bool kBothTypes = ::setenv("CHILIAD_FP32_KERNELS", "1", 1) == 0;
 
 using Tensors = std::vector<at::Tensor>;
 using Op = std::function<Tensors(const Tensors&)>;
