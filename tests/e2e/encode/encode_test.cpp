@@ -235,8 +235,8 @@ TEST_F(EncodeTest, AutoencodersAreTrainedExportedAndUsed) {
                          << (folder_.path() / "index").string()
                          << "\", languages: [], batch: 6, resolution: 32, bucket_min: 16, bucket_max: 64}\n"
                             "objective: {kind: reconstruction}\noptimizer: {ema: 0.9}\n";
-  const auto proven =
-      chiliad({"verify-layout", vae_run, "--nproc", "2", "--set", "parallel.dp_shard=2", "--steps", "3"});
+  const auto proven = chiliad({"verify-layout", vae_run, "--nproc", "2", "--set", "parallel.dp_shard=2",
+                               "--set", "optimizer.lr=1e-5", "--steps", "3"});
   EXPECT_EQ(proven.exit_code, 0) << proven.out << proven.err;
   const auto trained = chiliad({"train", vae_run, "--nproc", "2"});
   ASSERT_EQ(trained.exit_code, 0) << trained.err;

@@ -15,7 +15,11 @@ std::string pixart_with(const std::vector<std::string>& overrides) {
       "model.family=pixart",   "model.width=96",        "model.patch=2",      "model.heads=4",
       "model.text_channels=8", "encoders.pictures=vae", "encoders.text=bert", "objective.prediction=velocity",
       "data.index=birds",      "data.bucket_step=16",   "data.bucket_max=64"};
-  all.insert(all.end(), overrides.begin(), overrides.end());
+  for (const auto& change : overrides) {
+    const std::string key = change.substr(0, change.find('=') + 1);
+    std::erase_if(all, [&](const auto& other) { return other.starts_with(key); });
+    all.push_back(change);
+  }
   try {
     static_cast<void>(parse_run_file("version: 1\n", "run.yaml", "run", all));
   } catch (const InvalidInput& error) {

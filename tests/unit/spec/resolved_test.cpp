@@ -73,11 +73,12 @@ bool one_of(const std::string& key, const std::vector<std::string>& names) {
 }
 
 /// What a file of a family on latents says.
-std::vector<std::string> latent_ground(const std::string& family) {
+std::vector<std::string> latent_ground(const std::string& family,
+                                       const std::string& prediction = "velocity") {
   std::vector<std::string> ground{"model.family=" + family, "encoders.pictures=vae",
                                   "model.width=288",        "data.bucket_step=64",
                                   "data.bucket_min=64",     "data.bucket_max=128",
-                                  "data.resolution=64",     "objective.prediction=velocity"};
+                                  "data.resolution=64",     "objective.prediction=" + prediction};
   if (family == "dit") {
     ground.emplace_back("model.classes=7");
   } else {
@@ -96,10 +97,8 @@ std::vector<std::string> picture_ground(const std::string& key) {
   if (one_of(key, {"model.learned_variance", "objective.noise_schedule", "objective.beta_start",
                    "objective.beta_end", "objective.train_steps", "objective.zero_terminal_snr",
                    "objective.min_snr_gamma", "objective.prediction"})) {
-    auto ground = latent_ground("dit");
+    auto ground = latent_ground("dit", key == "model.learned_variance" ? "noise" : "velocity");
     ground.emplace_back("objective.kind=ddpm");
-    ground.emplace_back(key == "model.learned_variance" ? "objective.prediction=noise"
-                                                        : "objective.prediction=velocity");
     return ground;
   }
   if (key == "evaluation.every") return {"data.held_out=3"};

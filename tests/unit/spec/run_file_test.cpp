@@ -95,8 +95,6 @@ TEST(RunFileTest, RenamedKeyAnswersWithTheNewName) {
 }
 
 TEST(RunFileTest, PlannedSectionSaysSo) {
-  EXPECT_THAT(error_of(with("evaluation:\n  every: 1\n")),
-              HasSubstr("evaluation: this section is not supported yet"));
   EXPECT_THAT(error_of(with("extensions: [libmine.so]\n")), HasSubstr("not supported yet"));
 }
 
