@@ -122,7 +122,8 @@ int make_parts(const spec::RunFile& run, const Column& column, supervise::Signal
   observe::TerminalProgress progress(
       std::cerr, observe::progress_style(quiet, STDERR_FILENO), clock,
       {.label = fmt::format("encoding {}",
-                            column.identity.kind == features::Kind::kText ? "captions" : "pictures")});
+                            column.identity.kind == features::Kind::kText ? "captions" : "pictures"),
+       .unit = "part"});
   Crew crew(run, resolved, column.identity.kind);
   bool stopped = false;
   while (crew.working()) {
@@ -207,7 +208,7 @@ int run(const RunArguments& arguments) {
     const auto summary = features::summarise(index, file, column.identity, parts);
     features::finish_column(column.folder, column.identity, features::count_parts(index, parts), summary);
     page.push_back(describe(column, summary));
-    if (!arguments.json) print(column, summary);
+    if (!arguments.json && !arguments.quiet) print(column, summary);
   }
   if (arguments.json) fmt::print("{}\n", page.dump());
   return 0;
@@ -228,7 +229,7 @@ void add_encode(CLI::App& parent, Action& action) {
       [arguments](const std::string& name) { arguments->overrides.push_back("encoders.text=" + name); },
       "file.py:Class that encodes the captions (encoders.text)");
   verb->add_flag("--json", arguments->json, "Prints the result as JSON");
-  verb->add_flag("--quiet", arguments->quiet, "Shows no progress, only errors");
+  verb->add_flag("--quiet", arguments->quiet, "Shows no progress and no result, only errors");
   verb->footer(
       "Example: chiliad encode run.yaml --nproc 2\n"
       "The columns lie in the index's folder. What is there is not made again; the same command goes on "

@@ -124,7 +124,7 @@ TEST_F(EncodeTest, DamagedFeaturesAreSkippedByName) {
 TEST_F(EncodeTest, PicturesThatCannotBeDecodedAreRefusedAndTrainingGoesOn) {
   make("pixart", 12);
   flip_bit(folder_.path() / "pictures" / (picture_name(3) + ".png"));
-  const auto result = encode();
+  const auto result = chiliad({"encode", run_file()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("refused 1"));
   const auto trained = chiliad({"train", run_file()});
