@@ -60,11 +60,7 @@ report::Original original(loader::ItemLoader& items, const stepplan::Item& item,
   report::Original made;
   made.pixels = HostArray(DType::kU8, Shape{bucket.height, bucket.width, 3});
   if (item.weight == 0.0F) return made;
-  stepplan::Item alone = item;
-  alone.caption = -1;
-  int32_t count = 0;
-  static_cast<void>(
-      items.load(alone, bucket, {.pixels = made.pixels.bytes(), .tokens = {}, .token_count = &count}));
+  static_cast<void>(items.load_alone(item, bucket, made.pixels.bytes()));
   if (item.caption >= 0)
     made.caption = items.read_caption(item.sample, static_cast<uint32_t>(item.caption)).text;
   return made;

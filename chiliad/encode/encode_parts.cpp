@@ -122,9 +122,7 @@ class LatentParts {
     stepplan::Item item;
     item.sample = sample.sample;
     item.bucket = sample.bucket;
-    item.caption = -1;
-    int32_t count = 0;
-    return items_.load(item, bucket, {.pixels = picture.bytes(), .tokens = {}, .token_count = &count});
+    return items_.load_alone(item, bucket, picture.bytes());
   }
 
   /// An encoder in Python may make of a picture what it likes.

@@ -5,7 +5,9 @@
 #include "chiliad/encode/pipeline_captions.h"
 #include "chiliad/encode/python_encoder.h"
 #include "chiliad/encode/text_tower.h"
+#include "chiliad/features/identity.h"
 #include "chiliad/model/autoencoder.h"
+#include "chiliad/objective/autoencoder.h"
 
 namespace chiliad::encode {
 namespace {
@@ -17,9 +19,7 @@ class AutoencoderPictures final : public PictureEncoder {
         mean_(run.encoders.latents == "mean") {}
 
   at::Tensor encode(const at::Tensor& pictures) override {
-    const at::Tensor pixels =
-        pictures.permute({0, 3, 1, 2}).to(at::kFloat).contiguous().div_(127.5).sub_(1.0);
-    const auto latents = autoencoder_.encode(pixels);
+    const auto latents = autoencoder_.encode(objective::to_pixels(pictures));
     return mean_ ? latents.mean : at::stack({latents.mean, latents.logvar}, 1);
   }
 
@@ -55,12 +55,12 @@ class TextEncoderCaptions final : public CaptionEncoder {
 }  // namespace
 
 std::unique_ptr<PictureEncoder> open_picture_encoder(const spec::RunFile& run) {
-  if (is_python(run.encoders.pictures)) return open_python_pictures(run.encoders.pictures);
+  if (features::is_python(run.encoders.pictures)) return open_python_pictures(run.encoders.pictures);
   return std::make_unique<AutoencoderPictures>(run);
 }
 
 std::unique_ptr<CaptionEncoder> open_caption_encoder(const spec::RunFile& run) {
-  if (is_python(run.encoders.text)) return open_python_captions(run.encoders.text);
+  if (features::is_python(run.encoders.text)) return open_python_captions(run.encoders.text);
   if (is_pipeline(run.encoders.text)) return open_pipeline_captions(run);
   return std::make_unique<TextEncoderCaptions>(run);
 }

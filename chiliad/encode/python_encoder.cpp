@@ -263,10 +263,6 @@ class PythonPictures final : public PictureEncoder {
 
 }  // namespace
 
-bool is_python(const std::string& encoder) {
-  return encoder.find(".py:") != std::string::npos;
-}
-
 std::unique_ptr<CaptionEncoder> open_python_captions(const std::string& encoder) {
   return std::make_unique<PythonCaptions>(encoder);
 }

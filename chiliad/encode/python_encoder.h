@@ -7,9 +7,6 @@
 
 namespace chiliad::encode {
 
-/// Whether the text names a class of a Python file, "enc.py:Encoder", in place of a folder.
-[[nodiscard]] bool is_python(const std::string& encoder);
-
 /// An encoder written in Python, in a process of its own. The class is made without arguments; its
 /// `encode(items)` gets a list of texts, or pictures as a memoryview of uint8 [B, H, W, 3], and returns one
 /// float32 buffer an item (numpy arrays are; so is memoryview): [T, D] of a text, or a pair with the pooled

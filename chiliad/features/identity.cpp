@@ -15,6 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kChunk = 4 << 20;
+constexpr std::string_view kPython = ".py:";
 
 void add_file(Hasher& hasher, const fs::path& path) {
   const auto file = io::File::open_read(path);
@@ -34,7 +35,8 @@ bool decides(const fs::path& path) {
 }
 
 /// Of a class in a Python file: what the file says and the class's name.
-std::string python_fact(const char* key, const std::string& encoder, size_t end) {
+std::string python_fact(const char* key, const std::string& encoder) {
+  const size_t end = encoder.find(kPython) + kPython.size() - 1;  // of the file's name
   const fs::path file = encoder.substr(0, end);
   if (!fs::is_regular_file(file)) {
     throw InvalidInput(
@@ -49,8 +51,7 @@ std::string python_fact(const char* key, const std::string& encoder, size_t end)
 
 std::string encoder_fact(const char* key, const std::string& folder) {
   if (folder.empty()) throw InvalidInput(key, "expected the folder of an encoder, got nothing. Set it");
-  if (const size_t end = folder.find(".py:"); end != std::string::npos)
-    return python_fact(key, folder, end + 3);
+  if (is_python(folder)) return python_fact(key, folder);
   if (!fs::is_directory(folder)) {
     throw InvalidInput(
         key,
@@ -114,6 +115,10 @@ std::vector<Kind> kinds_of(const spec::RunFile& run) {
   if (!spec::is_latent_diffusion(run.model)) return {};
   if (!spec::reads_captions(run.model)) return {Kind::kLatents};
   return {Kind::kLatents, Kind::kText};
+}
+
+bool is_python(std::string_view encoder) {
+  return encoder.find(kPython) != std::string_view::npos;
 }
 
 Digest encoder_digest(const fs::path& folder) {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,9 @@ struct Identity {
 
 /// The kinds that the run's model reads.
 [[nodiscard]] std::vector<Kind> kinds_of(const spec::RunFile& run);
+
+/// Whether an encoder of the run file is a class of a Python file, "enc.py:Encoder", in place of a folder.
+[[nodiscard]] bool is_python(std::string_view encoder);
 
 /// Digest of a folder's files that decide what its encoder computes: *.json, *.txt, *.model and
 /// *.safetensors, names and bytes; of a pipeline, its text

@@ -113,8 +113,7 @@ PartCounts count_parts(const index::Index& index, const std::vector<PartPlan>& p
 ColumnSummary summarise(const index::Index& index, const spec::RunFile& run, const Identity& identity,
                         const std::vector<PartPlan>& parts) {
   ColumnSummary summary;
-  const bool python = run.encoders.pictures.find(".py:") != std::string::npos;
-  if (identity.kind == Kind::kLatents && python) {
+  if (identity.kind == Kind::kLatents && is_python(run.encoders.pictures)) {
     summary.latent_pixels = run.model.latent_pixels;  // what it says is compared with the latents' sizes
   } else if (identity.kind == Kind::kLatents) {
     const auto options =

@@ -9,7 +9,7 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/encode/frozen_encoder.h"
-#include "chiliad/encode/python_encoder.h"
+#include "chiliad/features/identity.h"
 #include "chiliad/generate/latent_conditions.h"
 #include "chiliad/generate/pixel_maker.h"
 #include "chiliad/model/autoencoder.h"
@@ -103,7 +103,7 @@ class LatentMaker final : public PictureMaker {
  public:
   LatentMaker(const spec::RunFile& run, Network network) : PictureMaker(run, std::move(network)) {
     tools_.network = spec::diffusion_options(run.model);
-    if (encode::is_python(run.encoders.pictures)) {
+    if (features::is_python(run.encoders.pictures)) {
       throw InvalidInput("encoders.pictures",
                          "expected the folder of an AutoencoderKL, which decodes what the model "
                          "makes, got an encoder in Python. Name one with --set");
@@ -117,7 +117,7 @@ class LatentMaker final : public PictureMaker {
     tools_.space = latent_space(run.encoders, summary);
     tools_.is_flow = run.objective.kind == "flow";
     if (!spec::reads_captions(run.model)) return;
-    if (!encode::is_python(run.encoders.text)) check_folder("encoders.text", run.encoders.text);
+    if (!features::is_python(run.encoders.text)) check_folder("encoders.text", run.encoders.text);
     tools_.captions = encode::open_caption_encoder(run);
   }
   std::unique_ptr<Denoising> begin(const std::vector<Request>& batch, bool guided) const override {

@@ -32,11 +32,7 @@ TrainingPicture load_picture(loader::ItemLoader& items, const stepplan::Item& it
   TrainingPicture picture;
   picture.bucket = bucket;
   HostArray pixels(DType::kU8, Shape{bucket.height, bucket.width, 3});
-  stepplan::Item alone = item;
-  alone.caption = -1;
-  int32_t count = 0;
-  const std::string refusal =
-      items.load(alone, bucket, {.pixels = pixels.bytes(), .tokens = {}, .token_count = &count});
+  const std::string refusal = items.load_alone(item, bucket, pixels.bytes());
   if (!refusal.empty() || item.caption < 0) return picture;
   auto caption = items.read_caption(item.sample, static_cast<uint32_t>(item.caption));
   if (!caption.refusal.empty()) return picture;

@@ -54,6 +54,14 @@ std::string ItemLoader::load(const stepplan::Item& item, stepplan::Bucket bucket
   return refusal;
 }
 
+std::string ItemLoader::load_alone(const stepplan::Item& item, stepplan::Bucket bucket,
+                                   std::span<std::byte> pixels) {
+  stepplan::Item alone = item;
+  alone.caption = -1;
+  int32_t count = 0;
+  return load(alone, bucket, {.pixels = pixels, .tokens = {}, .token_count = &count});
+}
+
 std::string ItemLoader::load_words(const stepplan::Item& item, const ItemPlace& place) {
   if (item.caption < 0) return "";
   if (options_.columns.text != nullptr) return load_text(item, place);

@@ -59,6 +59,10 @@ class ItemLoader {
   /// Throws Unavailable; CorruptData where the index contradicts verified bytes.
   [[nodiscard]] std::string load(const stepplan::Item& item, stepplan::Bucket bucket, const ItemPlace& place);
 
+  /// `load` of the picture alone, uint8 [H, W, 3] of the bucket, without its caption.
+  [[nodiscard]] std::string load_alone(const stepplan::Item& item, stepplan::Bucket bucket,
+                                       std::span<std::byte> pixels);
+
   /// The text of an item's caption, or why there is none.
   struct CaptionText {
     std::string text;

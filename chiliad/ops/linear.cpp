@@ -15,16 +15,13 @@
 namespace chiliad::ops {
 namespace {
 
+using cpu::as_matrix;
 using torch::autograd::AutogradContext;
 using torch::autograd::Variable;
 using torch::autograd::variable_list;
 
 /// Fewer rows than this do not pay for laying out the weight.
 constexpr int64_t kFewRows = 48;
-
-at::Tensor as_matrix(const at::Tensor& x) {
-  return x.reshape({-1, x.size(-1)}).contiguous();
-}
 
 std::vector<int64_t> with_width(const at::Tensor& x, int64_t width) {
   std::vector<int64_t> sizes = x.sizes().vec();

@@ -4,18 +4,16 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "chiliad/ops/cpu/norm.h"
+#include "chiliad/ops/cpu/tensor_rows.h"
 #include "chiliad/ops/remake.h"
 
 namespace chiliad::ops {
 namespace {
 
+using cpu::as_matrix;
 using torch::autograd::AutogradContext;
 using torch::autograd::Variable;
 using torch::autograd::variable_list;
-
-at::Tensor as_matrix(const at::Tensor& x) {
-  return x.reshape({-1, x.size(-1)}).contiguous();
-}
 
 struct GatedResidual : public torch::autograd::Function<GatedResidual> {
   static Variable forward(AutogradContext* context, const Variable& x, const Variable& gate,

@@ -18,14 +18,9 @@ class AutoencoderSlot final : public SlotTask {
                                                       : objective::ReconstructionError::kAbsolute;
     options_.kl_weight = run.objective.kl_weight;
     const int64_t factor = spec::token_pixels(run.model);
-    std::vector<uint64_t> keys;
-    weights_ = at::empty({std::ssize(batch.items)}, at::kFloat);
-    for (size_t i = 0; i < batch.items.size(); ++i) {
-      keys.push_back(batch.items[i].draw_key);
-      weights_[static_cast<int64_t>(i)] = batch.items[i].weight;
-    }
-    noise_ = objective::draw_latent_noise(keys, run.model.latent_channels, batch.bucket.height / factor,
-                                          batch.bucket.width / factor);
+    weights_ = weights_of(batch);
+    noise_ = objective::draw_latent_noise(draw_keys(batch), run.model.latent_channels,
+                                          batch.bucket.height / factor, batch.bucket.width / factor);
   }
 
   layers::Carry inputs() override {

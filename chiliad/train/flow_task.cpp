@@ -12,13 +12,6 @@
 namespace chiliad::train {
 namespace {
 
-std::vector<uint64_t> draw_keys(const std::vector<stepplan::Item>& items) {
-  std::vector<uint64_t> keys;
-  keys.reserve(items.size());
-  for (const auto& item : items) keys.push_back(item.draw_key);
-  return keys;
-}
-
 /// Tokens as int64 [B, T]; the rows of dropped captions are the null caption alone.
 at::Tensor training_tokens(const loader::Batch& batch, const spec::ObjectiveOptions& options) {
   at::Tensor tokens = device::as_tensor(batch.tokens).to(at::kLong);
@@ -46,15 +39,11 @@ class FlowSlot final : public SlotTask {
     rows_ = batch.bucket.height / patch;
     columns_ = batch.bucket.width / patch;
     std::vector<float> times;
-    std::vector<float> weights;
-    for (const auto& item : batch.items) {
-      times.push_back(objective::draw_time(run.objective, item.draw_key));
-      weights.push_back(item.weight);
-    }
+    for (const auto& item : batch.items) times.push_back(objective::draw_time(run.objective, item.draw_key));
     x0_ = objective::patchify(device::as_tensor(batch.pixels), patch);
-    noise_ = objective::draw_noise(draw_keys(batch.items), x0_.size(1) * x0_.size(2)).view(x0_.sizes());
+    noise_ = objective::draw_noise(draw_keys(batch), x0_.size(1) * x0_.size(2)).view(x0_.sizes());
     time_ = float_tensor(times);
-    weights_ = float_tensor(weights);
+    weights_ = weights_of(batch);
     tokens_ = training_tokens(batch, run.objective);
   }
 

@@ -25,12 +25,6 @@ struct Setting {
   generate::EmptyText empty;
 };
 
-std::vector<uint64_t> draw_keys(const loader::Batch& batch) {
-  std::vector<uint64_t> keys;
-  for (const auto& item : batch.items) keys.push_back(item.draw_key);
-  return keys;
-}
-
 /// The latents of a batch as the network sees them, [B, C, h, w] fp32.
 at::Tensor clean_latents(const Setting& setting, const loader::Batch& batch) {
   const at::Tensor stored = device::as_tensor(batch.latents).to(at::kFloat);
@@ -52,8 +46,7 @@ class LatentSlot final : public SlotTask {
     const int64_t tokens = x0_.size(2) / patch * (x0_.size(3) / patch);
     times_ = setting.objective.draw_times(keys, tokens);
     noise_ = ops::keyed_noise(keys, Draw::kNoise, x0_[0].numel()).view(x0_.sizes());
-    weights_ = at::empty({std::ssize(keys)}, at::kFloat);
-    for (size_t i = 0; i < keys.size(); ++i) weights_[static_cast<int64_t>(i)] = batch.items[i].weight;
+    weights_ = weights_of(batch);
     inputs_ = generate::conditions_of(setting.network, batch, setting.empty, dropped);
   }
 

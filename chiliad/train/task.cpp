@@ -1,5 +1,7 @@
 #include "chiliad/train/task.h"
 
+#include <ATen/ATen.h>
+
 namespace chiliad::train {
 
 std::unique_ptr<Task> make_task(const spec::RunFile& run, layers::TensorParallel ranks,
@@ -8,6 +10,20 @@ std::unique_ptr<Task> make_task(const spec::RunFile& run, layers::TensorParallel
   if (spec::is_latent_diffusion(run.model)) return make_latent_task(run, inputs.columns);
   if (spec::is_autoencoder(run.model)) return make_autoencoder_task(run);
   return make_flow_task(run, ranks);
+}
+
+std::vector<uint64_t> draw_keys(const loader::Batch& batch) {
+  std::vector<uint64_t> keys;
+  keys.reserve(batch.items.size());
+  for (const auto& item : batch.items) keys.push_back(item.draw_key);
+  return keys;
+}
+
+at::Tensor weights_of(const loader::Batch& batch) {
+  at::Tensor weights = at::empty({std::ssize(batch.items)}, at::kFloat);
+  auto* out = weights.mutable_data_ptr<float>();
+  for (const auto& item : batch.items) *out++ = item.weight;
+  return weights;
 }
 
 double item_weights(const loader::Batch& batch) {

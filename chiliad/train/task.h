@@ -52,6 +52,10 @@ class Task {
 [[nodiscard]] std::unique_ptr<Task> make_task(const spec::RunFile& run, layers::TensorParallel ranks,
                                               const loader::RunInputs& inputs);
 
+/// What the draws of a micro-batch's items are keyed by.
+[[nodiscard]] std::vector<uint64_t> draw_keys(const loader::Batch& batch);
+/// The weights of its items, fp32 [B].
+[[nodiscard]] at::Tensor weights_of(const loader::Batch& batch);
 /// Items of weight > 0 that a micro-batch really has: what the losses of pictures are an average of.
 [[nodiscard]] double item_weights(const loader::Batch& batch);
 

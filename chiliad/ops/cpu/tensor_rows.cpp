@@ -19,6 +19,10 @@ bool takes(const std::vector<at::Tensor>& tensors) {
   });
 }
 
+at::Tensor as_matrix(const at::Tensor& x) {
+  return x.reshape({-1, x.size(-1)}).contiguous();
+}
+
 Matrix::Matrix(const at::Tensor& tensor)
     : data(tensor.data_ptr()),
       is_bf16(tensor.scalar_type() == at::kBFloat16),

@@ -12,6 +12,9 @@ namespace chiliad::ops::cpu {
 /// True for tensors that the kernels take: on the CPU, all fp32 or all bf16, on a processor that has them.
 [[nodiscard]] bool takes(const std::vector<at::Tensor>& tensors);
 
+/// All but the last dimension as rows, dense.
+[[nodiscard]] at::Tensor as_matrix(const at::Tensor& x);
+
 /// Dense 2-D memory of a tensor, fp32 or bf16.
 struct Matrix {
   explicit Matrix(const at::Tensor& tensor);
