@@ -11,8 +11,10 @@ namespace chiliad::planner::detail {
 /// Whether the layer's kind has a tape.
 [[nodiscard]] bool has_tape(const spec::LayerDecl& layer);
 
-/// The tapes of pixel_dit and of the language models.
+/// The tapes of pixel_dit, of the language models and of autoencoders; those of the diffusion transformers on
+/// latents are in diffusion_tape.h.
 [[nodiscard]] Tape pixel_dit_tape(const spec::LayerDecl& layer, const TapeSetup& setup);
 [[nodiscard]] Tape language_tape(const spec::LayerDecl& layer, const TapeSetup& setup);
+[[nodiscard]] Tape autoencoder_tape(const spec::LayerDecl& layer, const TapeSetup& setup);
 
 }  // namespace chiliad::planner::detail

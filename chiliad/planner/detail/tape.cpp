@@ -73,7 +73,12 @@ Value Tape::hold(Value value) {
 }
 
 void Tape::output(Value value) {
+  output_part(value, tensors_[static_cast<size_t>(value)].bytes);
+}
+
+void Tape::output_part(Value value, int64_t bytes) {
   outputs_.push_back(value);
+  output_bytes_.push_back(bytes);
   tensors_[static_cast<size_t>(memory_of(value).owner)].is_output = true;
 }
 
@@ -94,6 +99,7 @@ Tape::Run Tape::forward(bool graph, bool selective) const {
   for (size_t i = 0; i < ops_.size(); ++i) {
     last_use[static_cast<size_t>(memory_of(results_[i]).owner)] = i;
     for (const Value input : ops_[i].inputs) last_use[static_cast<size_t>(memory_of(input).owner)] = i;
+    for (const Value value : ops_[i].beside) last_use[static_cast<size_t>(memory_of(value).owner)] = i;
     if (!graph || !tensors_[static_cast<size_t>(results_[i])].differentiable) continue;
     for (const Value owner : saved_by(i)) {
       if (!selective || !tensors_[static_cast<size_t>(owner)].again) stays[static_cast<size_t>(owner)] = true;
@@ -226,14 +232,13 @@ class Tape::Backward {
 
 LayerMemory::Mode Tape::mode(bool selective) const {
   const Run run = forward(true, selective);
-  int64_t outputs = 0;
-  for (const Value output : outputs_) outputs += tensors_[static_cast<size_t>(output)].bytes;
+  const int64_t outputs = std::accumulate(output_bytes_.begin(), output_bytes_.end(), int64_t{0});
   return {run.left - outputs, run.peak, Backward(*this, selective).peak()};
 }
 
 LayerMemory Tape::memory() const {
   LayerMemory memory;
-  for (const Value output : outputs_) memory.outputs.push_back(tensors_[static_cast<size_t>(output)].bytes);
+  memory.outputs = output_bytes_;
   for (const Value input : inputs_) {
     memory.input_gradients.push_back(tensors_[static_cast<size_t>(input)].gradient);
   }

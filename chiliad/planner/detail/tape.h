@@ -17,11 +17,12 @@ struct TapeOp {
   int64_t gradient = -1;          ///< of the result's gradient; -1: as its memory
   std::vector<Value> saved = {};  ///< inputs or results that backward needs
   bool saves_result = false;
-  int64_t kept = 0;              ///< what else is kept for backward
-  int64_t forward_work = 0;      ///< what is there for a moment, beside the result
-  int64_t backward_work = 0;     ///< beside the gradients of the inputs
-  int64_t weight_gradient = 0;   ///< of parameters, gone once it is added to their buffer
-  bool passes_gradient = false;  ///< the inputs' gradients are the result's own, not new memory
+  int64_t kept = 0;                ///< what else is kept for backward
+  int64_t forward_work = 0;        ///< what is there for a moment, beside the result
+  int64_t backward_work = 0;       ///< beside the gradients of the inputs
+  int64_t weight_gradient = 0;     ///< of parameters, gone once it is added to their buffer
+  bool passes_gradient = false;    ///< the inputs' gradients are the result's own, not new memory
+  std::vector<Value> beside = {};  ///< not read, but still there while it runs
 };
 
 /// What one layer needs for a micro-batch.
@@ -56,6 +57,8 @@ class Tape {
   Value hold(Value value);
   /// An entry that the layer writes.
   void output(Value value);
+  /// The same of a view, which the memory of what it is a part of is counted by.
+  void output_part(Value view, int64_t bytes);
 
   [[nodiscard]] LayerMemory memory() const;
 
@@ -87,6 +90,7 @@ class Tape {
   std::vector<Value> results_;  // of each op
   std::vector<Value> inputs_;
   std::vector<Value> outputs_;
+  std::vector<int64_t> output_bytes_;
 };
 
 }  // namespace chiliad::planner::detail

@@ -1,6 +1,7 @@
 #include "chiliad/planner/detail/tape_ops.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "chiliad/spec/tensor_shard.h"
 
@@ -8,17 +9,19 @@ namespace chiliad::planner::detail {
 namespace {
 
 constexpr int64_t kStatistic = 4;  // one fp32 number a row
+constexpr int64_t kFloat = 4;
 
-/// Values of the blocks in which the CPU's attention works.
+/// Values of the blocks in which a thread of the CPU's attention works: scores, and rows of the result with
+/// two statistics each.
 int64_t attention_block(const TapeOps::Attention& sizes) {
   const int64_t most = sizes.length >= 768 ? 256 : sizes.length >= 192 ? 64 : 32;
-  return std::min(most, sizes.length) * std::min<int64_t>(512, sizes.keys);
+  return std::min(most, sizes.length) * (std::min<int64_t>(512, sizes.keys) + sizes.head_size + 2);
 }
 
 }  // namespace
 
-Value TapeOps::linear(Value x, int64_t rows, int64_t in, int64_t out) {
-  TapeOp op{.inputs = {x}, .result = bytes(rows * out)};
+Value TapeOps::linear(Value x, int64_t rows, int64_t in, int64_t out, std::vector<Value> beside) {
+  TapeOp op{.inputs = {x}, .result = bytes(rows * out), .beside = std::move(beside)};
   if (setup_.trained) {
     op.saved = {x};
     op.weight_gradient = bytes(in * out);
@@ -79,11 +82,17 @@ Value TapeOps::rotate(Value x, int64_t size) {
   return tape_.add({.inputs = {x}, .result = bytes(size)});
 }
 
+Value TapeOps::rotate_pairs(Value x, int64_t size) {
+  const int64_t wide = kFloat * size;
+  return tape_.add(
+      {.inputs = {x}, .result = bytes(size), .forward_work = 3 * wide, .backward_work = 3 * wide});
+}
+
 Value TapeOps::parts(Value x, int64_t whole) {
   return tape_.add({.inputs = {x}, .gradient = bytes(whole)});
 }
 
-Value TapeOps::attention(std::vector<Value> inputs, const Attention& sizes) {
+Value TapeOps::attention(std::vector<Value> inputs, const Attention& sizes, std::vector<Value> beside) {
   const int64_t block = setup_.threads * attention_block(sizes) * kStatistic;
   return tape_.add({.inputs = inputs,
                     .result = bytes(sizes.queries * sizes.heads * sizes.head_size),
@@ -91,7 +100,8 @@ Value TapeOps::attention(std::vector<Value> inputs, const Attention& sizes) {
                     .saves_result = true,
                     .kept = sizes.queries * sizes.heads * kStatistic,
                     .forward_work = block,
-                    .backward_work = 2 * block});
+                    .backward_work = 2 * block,
+                    .beside = std::move(beside)});
 }
 
 Value TapeOps::gather_rows(Value x, int64_t length, int64_t width) {

@@ -30,9 +30,11 @@ class TapeOps {
   Value read(int64_t size) { return tape_.input(bytes(size)); }
   Value constant(int64_t size) { return tape_.input(bytes(size), false); }
   void write(Value value) { tape_.output(value); }
+  /// A view of a tensor that several views write whole.
+  void write_part(Value view, int64_t size) { tape_.output_part(view, bytes(size)); }
 
-  /// x [rows, in] W^T + b.   returns: [rows, out]
-  Value linear(Value x, int64_t rows, int64_t in, int64_t out);
+  /// x [rows, in] W^T + b.   beside: what the caller still holds.   returns: [rows, out]
+  Value linear(Value x, int64_t rows, int64_t in, int64_t out, std::vector<Value> beside = {});
   Value add(Value x, Value y, int64_t size);
   /// One that keeps its input.
   Value activation(Value x, int64_t size);
@@ -42,6 +44,8 @@ class TapeOps {
   Value norm_modulate(Value x, Value modulation, int64_t rows, int64_t width);
   Value gated_residual(Value x, Value modulation, Value y, int64_t size);
   Value rotate(Value x, int64_t size);
+  /// Of ops/axis_rotary.h: made of many pieces in fp32.
+  Value rotate_pairs(Value x, int64_t size);
   /// A view of a part of x, `whole` values, whose gradient is put together again.
   Value parts(Value x, int64_t whole);
 
@@ -52,7 +56,8 @@ class TapeOps {
     int64_t heads = 0;
     int64_t head_size = 0;
   };
-  Value attention(std::vector<Value> inputs, const Attention& sizes);
+  /// beside: what the caller still holds.
+  Value attention(std::vector<Value> inputs, const Attention& sizes, std::vector<Value> beside = {});
 
   /// All rows of what the ranks have of [items, length, width]; itself with one rank.
   Value gather_rows(Value x, int64_t length, int64_t width);

@@ -12,10 +12,28 @@ namespace {
 
 constexpr int64_t kFloat = 4;
 constexpr int64_t kLong = 8;
+constexpr int64_t kLossWork = 3;           // of the prediction's memory
+constexpr int64_t kVarianceLossWork = 24;  // likelihoods of both halves, with their graph
 
 bool is_trained(const spec::LayerDecl& layer, const spec::RunFile& file) {
   const auto& frozen = file.optimizer.frozen;
   return std::find(frozen.begin(), frozen.end(), layer.component) == frozen.end();
+}
+
+/// Pictures and noise of the latents; their mixture, positions and what they are conditioned on in the carry.
+int64_t latent_input_bytes(const spec::ModelOptions& model, const spec::BatchShape& shape) {
+  const int64_t tokens = shape.items * shape.image_tokens;
+  const int64_t latents = tokens * model.latent_channels * model.patch * model.patch;
+  const int64_t text = shape.items * (shape.text_tokens * model.text_channels + model.pooled_channels);
+  const int64_t rows = shape.image_tokens + (model.family == "flux" ? shape.text_tokens : 0);
+  const int64_t row = model.family == "flux" ? model.width / model.heads : model.width;
+  return kFloat * (3 * latents + text + (model.family == "sd3" ? 0 : rows * row));
+}
+
+/// Pixels and the noise of the latents.
+int64_t autoencoder_input_bytes(const spec::ModelOptions& model, const spec::BatchShape& shape) {
+  const int64_t factor = spec::token_pixels(model);
+  return kFloat * shape.items * shape.image_tokens * (3 * factor * factor + model.latent_channels);
 }
 
 /// Pictures, noise, their mixture, positions and captions; or tokens, targets, weights and rotary tables.
@@ -25,6 +43,8 @@ int64_t input_bytes(const spec::ModelOptions& model, const spec::BatchShape& sha
     const int64_t head_size = model.head_size == 0 ? model.width / model.heads : model.head_size;
     return text * (3 * kLong + kFloat + kFloat * head_size);
   }
+  if (spec::is_latent_diffusion(model)) return latent_input_bytes(model, shape);
+  if (spec::is_autoencoder(model)) return autoencoder_input_bytes(model, shape);
   const int64_t picture = shape.items * shape.image_tokens * 3 * model.patch * model.patch;
   const int64_t positions = (shape.image_tokens + shape.text_tokens) * model.width;
   return kFloat * (3 * picture + positions) + text * (kLong + 1 + kFloat);
@@ -53,7 +73,9 @@ Timeline::Timeline(const spec::LayerTable& table, const spec::RunFile& file, con
   } else {
     // Target, difference and its square; then the difference's double and the gradient.
     loss_gradient_ = layers_.back().outputs[0];
-    loss_work_ = 3 * loss_gradient_;
+    // Losses are made in fp32.
+    loss_work_ = (file.model.learned_variance ? kVarianceLossWork : kLossWork) * loss_gradient_ * kFloat /
+                 setup.value_bytes;
   }
   find_entries(table);
 }

@@ -49,9 +49,10 @@ void add_patch_projection(LayerDecl& layer, const std::string& name, const Diffu
   count_products(layer, shape.count(), Rows::kImage);
 }
 
-void add_time_mlp(LayerDecl& layer, const std::string& name, int64_t width) {
+void add_time_mlp(LayerDecl& layer, const std::string& name, int64_t width, int64_t numbers) {
   add_linear(layer, name + ".linear_1", kTimeFeatures, width, Rows::kItem, Init::kNormal002);
   add_linear(layer, name + ".linear_2", width, width, Rows::kItem, Init::kNormal002);
+  count_products(layer, (numbers - 1) * width * (kTimeFeatures + width), Rows::kItem);
 }
 
 void add_text_mlp(LayerDecl& layer, const std::string& name, int64_t in, int64_t width, Rows rows) {

@@ -19,8 +19,8 @@ void add_linear(LayerDecl& layer, const std::string& name, int64_t in, int64_t o
                 Init init = Init::kXavierUniform);
 /// The weight as that of a convolution.
 void add_patch_projection(LayerDecl& layer, const std::string& name, const DiffusionOptions& options);
-/// linear_1 and linear_2 behind time features.
-void add_time_mlp(LayerDecl& layer, const std::string& name, int64_t width);
+/// linear_1 and linear_2 behind features of `numbers` times, or what is embedded like them, an item.
+void add_time_mlp(LayerDecl& layer, const std::string& name, int64_t width, int64_t numbers = 1);
 /// linear_1 and linear_2.
 void add_text_mlp(LayerDecl& layer, const std::string& name, int64_t in, int64_t width, Rows rows);
 /// net.0.proj and net.2.

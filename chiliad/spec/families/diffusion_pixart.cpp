@@ -13,7 +13,7 @@ LayerDecl embedding(const DiffusionOptions& options) {
   add_patch_projection(layer, "pos_embed.proj", options);
   add_time_mlp(layer, "adaln_single.emb.timestep_embedder", d);
   if (options.size_conditions) {
-    add_time_mlp(layer, "adaln_single.emb.resolution_embedder", d / kConditions);
+    add_time_mlp(layer, "adaln_single.emb.resolution_embedder", d / kConditions, 2);
     add_time_mlp(layer, "adaln_single.emb.aspect_ratio_embedder", d / kConditions);
   }
   add_modulation(layer, "adaln_single.linear", 6);

@@ -19,7 +19,19 @@ struct Counted {
 thread_local Counted counted;
 
 bool is_composite(const std::string& name) {
-  return name == "aten::linear" || name == "aten::scaled_dot_product_attention";
+  return name == "aten::linear" || name == "aten::scaled_dot_product_attention" || name == "aten::conv2d";
+}
+
+/// Of a convolution whose inputs are (x [B, C, H, W], kernel [out, C, k, k], bias, stride, padding, ...).
+double convolution_flops(c10::ArrayRef<const c10::IValue> inputs) {
+  const auto& x = inputs[0].toTensor();
+  const auto& kernel = inputs[1].toTensor();
+  const int64_t stride = inputs[3].toIntVector()[0];
+  const int64_t padding = inputs[4].toIntVector()[0];
+  double positions = static_cast<double>(x.size(0));
+  for (const int64_t side : {x.size(2), x.size(3)})
+    positions *= static_cast<double>((side + 2 * padding - kernel.size(2)) / stride + 1);
+  return 2.0 * positions * static_cast<double>(kernel.numel());
 }
 
 void leave_call(const at::RecordFunction& call, at::ObserverContext* /*context*/) {
@@ -40,9 +52,11 @@ std::unique_ptr<at::ObserverContext> count_call(const at::RecordFunction& call) 
     const auto q = shape(0);  // [B, heads, N, d]
     counted.attention_flops +=
         4.0 * static_cast<double>(inputs[0].toTensor().numel() * shape(1)[q.size() - 2]);
+  } else if (name == "aten::conv2d") {
+    counted.linear_flops += convolution_flops(inputs);
   } else if (counted.inside > 0) {
     return nullptr;
-  } else if (name == "aten::matmul" || name == "aten::einsum" || name == "aten::conv2d") {
+  } else if (name == "aten::matmul" || name == "aten::einsum") {
     ++counted.num_unknown;
   }
   return nullptr;
@@ -101,7 +115,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Trial{"oneItem", image_model(32, 2, 8), {1, 1, 6, 1}},
                     Trial{"llamaPack", test::tiny_language_model("llama", false), documents({3, 1, 5, 7})},
                     Trial{"qwenOneDocument", test::tiny_language_model("qwen2", true), documents({11})},
-                    Trial{"oneToken", test::tiny_language_model("llama", true), documents({1})}),
+                    Trial{"oneToken", test::tiny_language_model("llama", true), documents({1})},
+                    Trial{"dit", test::tiny_latent_model("dit"), {3, 4, 2, 0}},
+                    Trial{"pixart", test::tiny_latent_model("pixart"), {2, 3, 5, 4}},
+                    Trial{"sd3", test::tiny_latent_model("sd3"), {2, 4, 3, 6}},
+                    Trial{"flux", test::tiny_latent_model("flux"), {3, 2, 5, 4}},
+                    Trial{"autoencoder", test::tiny_autoencoder(), {2, 4, 6, 0}}),
     [](const auto& param) { return param.param.name; });
 
 }  // namespace

@@ -36,6 +36,9 @@ struct TrialShape {
 [[nodiscard]] spec::ModelOptions tiny_model();
 /// The same of a language model: grouped heads with a size of their own.
 [[nodiscard]] spec::ModelOptions tiny_language_model(const std::string& family, bool tied);
+/// The same of a diffusion transformer on latents, and of an autoencoder.
+[[nodiscard]] spec::ModelOptions tiny_latent_model(const std::string& family);
+[[nodiscard]] spec::ModelOptions tiny_autoencoder();
 /// One of each family, and of each head.
 [[nodiscard]] std::vector<spec::ModelOptions> tiny_models();
 /// Name of one of them, for the name of a test.

@@ -20,11 +20,15 @@ namespace {
 
 constexpr int64_t kSteps = 3;
 
+enum class Family { kPictures, kDocuments, kAutoencoder };
+
 struct Case {
   const char* name;
-  bool pictures;
+  Family family;
   parallel::MeshShape shape;
   const char* recompute = "none";
+
+  [[nodiscard]] bool reads_pictures() const { return family != Family::kDocuments; }
 };
 
 class ActivationTest : public testing::TestWithParam<Case> {
@@ -43,18 +47,30 @@ class ActivationTest : public testing::TestWithParam<Case> {
   }
 
   static index::Index open() {
-    return index::Index::open(GetParam().pictures ? folder_->path() / "index" : documents_->index().folder());
+    return index::Index::open(GetParam().reads_pictures() ? folder_->path() / "index"
+                                                          : documents_->index().folder());
   }
   /// Activations and not weights are most of it.
   static spec::RunFile file(const parallel::MeshShape& shape) {
     const auto& index = documents_->index();
-    const std::string text = GetParam().pictures ? tiny_run_file(folder_->path() / "index", kSteps)
-                                                 : tiny_language_run_file(index.folder(), kSteps, "llama");
+    const std::string text = GetParam().reads_pictures()
+                                 ? tiny_run_file(folder_->path() / "index", kSteps)
+                                 : tiny_language_run_file(index.folder(), kSteps, "llama");
     auto made = spec::parse_run_file(text, "run.yaml", "run", {});
     made.model.depth = 4;
     made.model.width = 48;
     made.model.heads = 6;
-    if (GetParam().pictures) {
+    if (GetParam().family == Family::kAutoencoder) {
+      made.model.family = "autoencoder";
+      made.model.stage_channels = {16, 32, 32};
+      made.model.layers_per_stage = 1;
+      made.model.norm_groups = 8;
+      made.data.languages.clear();
+      made.objective = spec::ObjectiveOptions();
+      made.objective.kind = "reconstruction";
+      made.data.batch = 12;
+      made.data.micro_batch_items = 4;
+    } else if (GetParam().reads_pictures()) {
       made.model.patch = 4;
       made.model.mlp_ratio = 4;
       made.data.batch = 24;
@@ -76,14 +92,14 @@ class ActivationTest : public testing::TestWithParam<Case> {
   /// The micro-batches of the steps that were run.
   static std::vector<spec::BatchShape> shapes_of(const spec::RunFile& file, const index::Index& index) {
     const Digest tokens =
-        GetParam().pictures ? text::ByteTokenizer(24).digest() : documents_->encoder()->digest();
+        GetParam().reads_pictures() ? text::ByteTokenizer(24).digest() : documents_->encoder()->digest();
     const stepplan::Plan plan(index, file.data, file.run.seed, stepplan::column_counts(index, tokens),
                               tokens);
     stepplan::PackOptions options;
     options.num_ranks = static_cast<int>(file.parallel.dp());
     options.max_items = file.data.micro_batch_items;
     options.work = stepplan::make_work_model(file.model, spec::rates_of(file.parallel));
-    if (!GetParam().pictures) {
+    if (!GetParam().reads_pictures()) {
       options.max_tokens = file.data.micro_batch_tokens;
       options.row_work = stepplan::make_row_work(file.model, spec::rates_of(file.parallel));
     }
@@ -102,12 +118,12 @@ class ActivationTest : public testing::TestWithParam<Case> {
  private:
   static spec::BatchShape shape_of(const spec::RunFile& file, const stepplan::Plan& plan,
                                    const stepplan::MicroBatch& slot) {
-    if (GetParam().pictures) {
+    if (GetParam().reads_pictures()) {
       const auto bucket = plan.buckets()[static_cast<size_t>(slot.bucket)];
       int64_t longest = 0;
       for (const auto& item : slot.items) longest = std::max<int64_t>(longest, item.num_tokens);
-      const int64_t patch = file.model.patch;
-      return {std::ssize(slot.items), (bucket.width / patch) * (bucket.height / patch), longest};
+      const int64_t side = spec::token_pixels(file.model);
+      return {std::ssize(slot.items), (bucket.width / side) * (bucket.height / side), longest};
     }
     spec::BatchShape shape{1, 0, 0, 0.0};
     for (const auto& item : slot.items) {
@@ -150,22 +166,25 @@ TEST_P(ActivationTest, AutoStaysInItsBudget) {
   EXPECT_LE(run.peak_bytes, settings.parallel.memory_budget * 105 / 100);
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, ActivationTest,
-                         testing::Values(Case{"picturesOne", true, {1, 1, 1}},
-                                         Case{"picturesOneSelective", true, {1, 1, 1}, "selective"},
-                                         Case{"picturesOneLayers", true, {1, 1, 1}, "layers"},
-                                         Case{"picturesShards2", true, {1, 2, 1}, "selective"},
-                                         Case{"picturesTensor2", true, {1, 1, 2}},
-                                         Case{"picturesTensor2Selective", true, {1, 1, 2}, "selective"},
-                                         Case{"picturesTensor2Layers", true, {1, 1, 2}, "layers"},
-                                         Case{"documentsOne", false, {1, 1, 1}},
-                                         Case{"documentsOneSelective", false, {1, 1, 1}, "selective"},
-                                         Case{"documentsOneLayers", false, {1, 1, 1}, "layers"},
-                                         Case{"documentsShards2", false, {1, 2, 1}, "layers"},
-                                         Case{"documentsTensor2", false, {1, 1, 2}},
-                                         Case{"documentsTensor2Selective", false, {1, 1, 2}, "selective"},
-                                         Case{"documentsShards2Tensor2", false, {1, 2, 2}, "selective"}),
-                         [](const auto& given) { return given.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, ActivationTest,
+    testing::Values(Case{"picturesOne", Family::kPictures, {1, 1, 1}},
+                    Case{"picturesOneSelective", Family::kPictures, {1, 1, 1}, "selective"},
+                    Case{"picturesOneLayers", Family::kPictures, {1, 1, 1}, "layers"},
+                    Case{"picturesShards2", Family::kPictures, {1, 2, 1}, "selective"},
+                    Case{"picturesTensor2", Family::kPictures, {1, 1, 2}},
+                    Case{"picturesTensor2Selective", Family::kPictures, {1, 1, 2}, "selective"},
+                    Case{"picturesTensor2Layers", Family::kPictures, {1, 1, 2}, "layers"},
+                    Case{"autoencoderOne", Family::kAutoencoder, {1, 1, 1}},
+                    Case{"autoencoderShards2Layers", Family::kAutoencoder, {1, 2, 1}, "layers"},
+                    Case{"documentsOne", Family::kDocuments, {1, 1, 1}},
+                    Case{"documentsOneSelective", Family::kDocuments, {1, 1, 1}, "selective"},
+                    Case{"documentsOneLayers", Family::kDocuments, {1, 1, 1}, "layers"},
+                    Case{"documentsShards2", Family::kDocuments, {1, 2, 1}, "layers"},
+                    Case{"documentsTensor2", Family::kDocuments, {1, 1, 2}},
+                    Case{"documentsTensor2Selective", Family::kDocuments, {1, 1, 2}, "selective"},
+                    Case{"documentsShards2Tensor2", Family::kDocuments, {1, 2, 2}, "selective"}),
+    [](const auto& given) { return given.param.name; });
 
 }  // namespace
 }  // namespace chiliad::test

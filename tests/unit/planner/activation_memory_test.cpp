@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
-
 #include "chiliad/planner/detail/layer_tapes.h"
 
 namespace chiliad::planner {
@@ -71,15 +69,38 @@ INSTANTIATE_TEST_SUITE_P(Families, ActivationMemoryTest,
                            return given.param.model.family + (given.param.model.tied ? "Tied" : "");
                          });
 
-TEST(LayerTapesTest, EveryKindHasOne) {
-  std::set<spec::LayerKind> kinds;
-  for (const auto& file : {spec::RunFile(), language_run(false)}) {
+spec::RunFile latent_run(const std::string& family) {
+  spec::RunFile file;
+  file.model.family = family;
+  file.model.width = 96;
+  file.model.classes = 10;
+  file.model.text_channels = file.model.pooled_channels = 32;
+  file.model.size_conditions = family == "pixart";
+  file.model.dual_attention_layers = {1};
+  file.model.single_depth = 2;
+  file.model.rope_axes = {8, 8, 8};
+  return file;
+}
+
+spec::RunFile autoencoder_run() {
+  spec::RunFile file;
+  file.model.family = "autoencoder";
+  file.model.stage_channels = {16, 32};
+  file.model.norm_groups = 8;
+  return file;
+}
+
+TEST(LayerTapesTest, EveryKindOfAFamilyHasOne) {
+  for (const auto& file : {spec::RunFile(), language_run(false), latent_run("dit"), latent_run("pixart"),
+                           latent_run("sd3"), latent_run("flux"), autoencoder_run()}) {
     for (const auto& layer : spec::make_layer_table(file.model).layers) {
-      EXPECT_GT(detail::layer_memory(layer, {.shape = shape_of(file)}).none.forward, 0) << layer.name;
-      kinds.insert(layer.kind);
+      ASSERT_TRUE(detail::has_tape(layer)) << layer.name;
+      const auto memory = detail::layer_memory(layer, {.shape = shape_of(file)});
+      EXPECT_GT(memory.none.forward, 0) << layer.name;
+      EXPECT_EQ(memory.outputs.size(), layer.writes.size()) << layer.name;
+      EXPECT_EQ(memory.input_gradients.size(), layer.reads.size()) << layer.name;
     }
   }
-  EXPECT_EQ(kinds.size(), static_cast<size_t>(spec::kNumModelKinds));
 }
 
 TEST(LayerTapesTest, HalfPrecisionHalvesActivations) {
