@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/chiliad/formats.h"
 #include "apps/chiliad/run_setup.h"
 #include "apps/chiliad/verbs.h"
 #include "chiliad/base/clock.h"
@@ -181,7 +182,8 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
 
 int run(const Arguments& arguments) {
   const SystemClock clock;
-  const auto file = read_run(arguments.run);
+  auto file = read_run(arguments.run);
+  if (arguments.check) assume_formats(file);
   // A run that resumes has its own weights.
   const bool starts = arguments.from_scratch || newest_checkpoint(file.run.dir).empty();
   const std::string weights = starts ? check_weights(file) : "";
@@ -193,7 +195,6 @@ int run(const Arguments& arguments) {
   if (arguments.check) return check_run(arguments, file, index, inputs, {weights, not_encoded});
   supervise::JobOptions options;
   options.worker = supervise::worker_program();
-  options.file = file;
   options.run_dir = file.run.dir;
   options.data = index.manifest().digest.hex();
   options.from_scratch = arguments.from_scratch;
@@ -209,6 +210,8 @@ int run(const Arguments& arguments) {
   start_logging({.level = arguments.run.quiet ? LogLevel::kWarn : LogLevel::kInfo,
                  .prefix = "",
                  .json_path = (options.run_dir / "log.jsonl").string()});
+  settle_formats(file, starts);
+  options.file = file;
   const auto report = supervise::run_job(options, clock);
   if (!report.message.empty()) {
     fmt::print(stderr, "error: {}{}\n", report.message,

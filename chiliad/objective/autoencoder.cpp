@@ -34,6 +34,10 @@ AutoencoderLosses autoencoder_losses(const AutoencoderLossOptions& options, cons
   losses.kl = latent_divergence(output.mean, output.logvar);
   const auto values = static_cast<double>(pixels.numel() / pixels.size(0));
   losses.total = losses.reconstruction + losses.kl * (options.kl_weight / values);
+  if (options.features != nullptr) {
+    losses.features = options.features->losses(output.reconstruction, pixels);
+    losses.total = losses.total + losses.features * options.feature_weight;
+  }
   return losses;
 }
 

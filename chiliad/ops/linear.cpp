@@ -120,6 +120,43 @@ struct Linear : public torch::autograd::Function<Linear> {
   }
 };
 
+/// Adds a product's parameter gradients to where they are kept, if there is such a place: autograd would make
+/// a tensor of each and add that. Returns what is left for autograd.
+at::Tensor add_weight_gradient(const at::Tensor& weight, const at::Tensor& gradient, const at::Tensor& x) {
+  if (!weight.is_leaf() || !weight.grad().defined()) return gradient.t().matmul(x);
+  weight.mutable_grad().addmm_(gradient.t(), x);
+  return {};
+}
+at::Tensor add_bias_gradient(const at::Tensor& bias, const at::Tensor& gradient) {
+  if (!bias.is_leaf() || !bias.grad().defined()) return gradient.sum(0);
+  bias.mutable_grad().add_(gradient.sum(0));
+  return {};
+}
+
+/// ATen's product, whose backward adds to the parameters' gradients in place.
+struct PlainLinear : public torch::autograd::Function<PlainLinear> {
+  static Variable forward(AutogradContext* context, const Variable& x, const Variable& weight,
+                          const std::optional<Variable>& bias) {
+    const bool has_bias = bias.has_value() && bias->defined();
+    context->save_for_backward(
+        {weight.requires_grad() ? x : at::Tensor(), weight, has_bias ? *bias : at::Tensor()});
+    context->saved_data["sizes"] = x.sizes().vec();
+    return at::linear(x, weight, has_bias ? *bias : at::Tensor());
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const at::Tensor gradient = gradients[0].reshape({-1, gradients[0].size(-1)});
+    variable_list result(3);
+    if (context->needs_input_grad(0))
+      result[0] = gradient.matmul(saved[1]).view(context->saved_data["sizes"].toIntVector());
+    if (context->needs_input_grad(1))
+      result[1] = add_weight_gradient(saved[1], gradient, saved[0].reshape({-1, saved[0].size(-1)}));
+    if (saved[2].defined() && context->needs_input_grad(2)) result[2] = add_bias_gradient(saved[2], gradient);
+    return result;
+  }
+};
+
 struct GeluLinear : public torch::autograd::Function<GeluLinear> {
   static Variable forward(AutogradContext* context, const Variable& inner, const Variable& weight,
                           const std::optional<Variable>& bias) {
@@ -233,7 +270,8 @@ std::vector<at::Tensor> norm_modulate_linears(const at::Tensor& x, const at::Ten
 namespace plain {
 
 at::Tensor linear(const at::Tensor& x, const LinearParams& params) {
-  return at::linear(x, params.weight, params.bias);
+  if (!params.weight.requires_grad()) return at::linear(x, params.weight, params.bias);
+  return PlainLinear::apply(x, params.weight, optional(params.bias));
 }
 
 at::Tensor gelu_linear(const at::Tensor& inner, const LinearParams& params) {

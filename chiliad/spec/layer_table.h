@@ -99,9 +99,6 @@ enum class LayerKind {
   kFluxSingleBlock,
   kFluxHead,
 };
-/// Those of ModelOptions' families; the others belong to encoders, autoencoders and diffusion transformers.
-inline constexpr int kNumModelKinds = static_cast<int>(LayerKind::kLanguageHead) + 1;
-
 /// One layer as every part of the system sees it; the torch builder is keyed by `kind` (model/).
 struct LayerDecl {
   LayerKind kind;

@@ -12,11 +12,14 @@ namespace {
 
 class AutoencoderSlot final : public SlotTask {
  public:
-  AutoencoderSlot(const spec::RunFile& run, const loader::Batch& batch)
+  AutoencoderSlot(const spec::RunFile& run, const objective::FeatureNetwork* features,
+                  const loader::Batch& batch)
       : pixels_(objective::to_pixels(device::as_tensor(batch.pixels))) {
     options_.error = run.objective.error == "squared" ? objective::ReconstructionError::kSquared
                                                       : objective::ReconstructionError::kAbsolute;
     options_.kl_weight = run.objective.kl_weight;
+    options_.features = features;
+    options_.feature_weight = run.objective.perceptual_weight;
     const int64_t factor = spec::token_pixels(run.model);
     weights_ = weights_of(batch);
     noise_ = objective::draw_latent_noise(draw_keys(batch), run.model.latent_channels,
@@ -52,16 +55,20 @@ class AutoencoderSlot final : public SlotTask {
 
 class AutoencoderTask final : public Task {
  public:
-  explicit AutoencoderTask(const spec::RunFile& run) : run_(run) {}
+  explicit AutoencoderTask(const spec::RunFile& run) : run_(run) {
+    if (!run.objective.perceptual.empty())
+      features_ = std::make_unique<objective::FeatureNetwork>(run.objective.perceptual);
+  }
 
   std::unique_ptr<SlotTask> open(const loader::Batch& batch) const override {
-    return std::make_unique<AutoencoderSlot>(run_, batch);
+    return std::make_unique<AutoencoderSlot>(run_, features_.get(), batch);
   }
   int64_t planned(const loader::RankStep& step) const override { return step.num_items; }
   double actual(const loader::Batch& batch) const override { return item_weights(batch); }
 
  private:
   const spec::RunFile& run_;
+  std::unique_ptr<objective::FeatureNetwork> features_;
 };
 
 }  // namespace

@@ -26,6 +26,7 @@
 #include "chiliad/observe/fma_peak.h"
 #include "chiliad/observe/metrics.h"
 #include "chiliad/observe/trace_recorder.h"
+#include "chiliad/ops/cpu/parallel.h"
 #include "chiliad/topology/rank_binder.h"
 #include "chiliad/train/consistency.h"
 #include "chiliad/train/injected_delay.h"
@@ -163,6 +164,8 @@ class WorkerRun {
     run_file_ = spec::read_run_file(arguments_.run_file, {});
     bind();
     device::set_compute_threads(static_cast<int>(run_file_.parallel.threads));
+    ops::cpu::set_fp32_products(run_file_.parallel.products);
+    ops::cpu::keep_freed_memory();
     connect();
     measure_peak();
     build();

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -24,6 +25,18 @@ struct Slot {
   int64_t count = 0;
 };
 
+bool known_to_win() {
+  const char* wish = std::getenv("CHILIAD_FP32_KERNELS");
+  if (wish != nullptr) return *wish == '1';
+  __builtin_cpu_init();
+  return __builtin_cpu_is("amd") != 0;
+}
+
+std::atomic<bool>& fp32_products() {
+  static std::atomic<bool> own{known_to_win()};
+  return own;
+}
+
 }  // namespace
 
 bool has_kernels() {
@@ -34,14 +47,16 @@ bool has_kernels() {
   return has;
 }
 
+bool multiplies_bf16() {
+  return __builtin_cpu_supports("avx512bf16") != 0;
+}
+
 bool takes_fp32() {
-  static const bool takes = [] {
-    const char* wish = std::getenv("CHILIAD_FP32_KERNELS");
-    if (wish != nullptr) return *wish == '1';
-    __builtin_cpu_init();
-    return __builtin_cpu_is("amd") != 0;
-  }();
-  return takes;
+  return fp32_products().load(std::memory_order_relaxed);
+}
+
+void set_fp32_products(const std::string& who) {
+  fp32_products() = who == "own" || (who == "known" && known_to_win());
 }
 
 void for_each_part(int64_t count, const std::function<void(int64_t)>& work) {

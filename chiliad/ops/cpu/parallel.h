@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 namespace chiliad::ops::cpu {
 
@@ -9,9 +10,14 @@ namespace chiliad::ops::cpu {
 /// ATen's.
 [[nodiscard]] bool has_kernels();
 
-/// Whether fp32 operators take them, too: on AMD, where ATen's library (MKL) makes products at half the rate.
-/// On Intel it makes them faster than ours. CHILIAD_FP32_KERNELS=1 or 0 decides otherwise.
+/// Whether the processor multiplies bf16 itself.
+[[nodiscard]] bool multiplies_bf16();
+
+/// Whether fp32 operators take them, too. As set_fp32_products says: `own`, `library`, or `known` (at first):
+/// on AMD, where ATen's library (MKL) makes products at half the rate; on Intel it makes them faster than
+/// ours. CHILIAD_FP32_KERNELS=1 or 0 stands for own or library in place of known.
 [[nodiscard]] bool takes_fp32();
+void set_fp32_products(const std::string& who);
 
 /// Calls work(i) for i in [0, count) on the compute threads (device::set_compute_threads), each a run of
 /// neighbours. `work` throws nothing.

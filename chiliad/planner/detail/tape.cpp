@@ -50,7 +50,7 @@ Value Tape::add(TapeOp op) {
   tensor.owner = is_view ? tensors_[static_cast<size_t>(op.inputs[0])].owner : value;
   tensor.bytes = op.result;
   tensor.gradient = op.gradient >= 0 ? op.gradient : op.result;
-  tensor.differentiable = op.weight_gradient > 0;
+  tensor.differentiable = op.adds_weight_gradient || op.weight_gradient > 0;
   for (const Value input : op.inputs) {
     tensor.differentiable |= tensors_[static_cast<size_t>(input)].differentiable;
   }

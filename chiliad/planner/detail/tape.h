@@ -17,12 +17,13 @@ struct TapeOp {
   int64_t gradient = -1;          ///< of the result's gradient; -1: as its memory
   std::vector<Value> saved = {};  ///< inputs or results that backward needs
   bool saves_result = false;
-  int64_t kept = 0;                ///< what else is kept for backward
-  int64_t forward_work = 0;        ///< what is there for a moment, beside the result
-  int64_t backward_work = 0;       ///< beside the gradients of the inputs
-  int64_t weight_gradient = 0;     ///< of parameters, gone once it is added to their buffer
-  bool passes_gradient = false;    ///< the inputs' gradients are the result's own, not new memory
-  std::vector<Value> beside = {};  ///< not read, but still there while it runs
+  int64_t kept = 0;                   ///< what else is kept for backward
+  int64_t forward_work = 0;           ///< what is there for a moment, beside the result
+  int64_t backward_work = 0;          ///< beside the gradients of the inputs
+  int64_t weight_gradient = 0;        ///< of parameters, gone once it is added to their buffer
+  bool adds_weight_gradient = false;  ///< in place: to their buffer, without memory of its own
+  bool passes_gradient = false;       ///< the inputs' gradients are the result's own, not new memory
+  std::vector<Value> beside = {};     ///< not read, but still there while it runs
 };
 
 /// What one layer needs for a micro-batch.

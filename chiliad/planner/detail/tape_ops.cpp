@@ -24,7 +24,9 @@ Value TapeOps::linear(Value x, int64_t rows, int64_t in, int64_t out, std::vecto
   TapeOp op{.inputs = {x}, .result = bytes(rows * out), .beside = std::move(beside)};
   if (setup_.trained) {
     op.saved = {x};
-    op.weight_gradient = bytes(in * out);
+    // In fp32 it is added in place; the bf16 kernels make it first.
+    op.adds_weight_gradient = setup_.value_bytes == kFloat;
+    if (!op.adds_weight_gradient) op.weight_gradient = bytes(in * out);
   }
   return tape_.add(op);
 }

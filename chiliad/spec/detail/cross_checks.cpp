@@ -328,7 +328,7 @@ Found check_objective(const RunFile& file) {
        {"loss", "min_time", "times", "times_mean", "times_std", "mode_scale", "shift", "dynamic_shift"}},
       {"ddpm",
        {"noise_schedule", "beta_start", "beta_end", "train_steps", "zero_terminal_snr", "min_snr_gamma"}},
-      {"reconstruction", {"error", "kl_weight"}}};
+      {"reconstruction", {"error", "kl_weight", "perceptual", "perceptual_weight"}}};
   const Section& section = *find_section("objective");
   const RunFile defaults;
   for (const Owned& owned : kOwned) {

@@ -51,6 +51,15 @@ Section objective_section() {
            "reconstruction: error of a pixel"},
           {"kl_weight", at<&O::kl_weight>, NumberRule{0.0, 1e3}, kFixed,
            "reconstruction: weight of the latents' divergence from the normal distribution, sum beside sum"},
+          {"perceptual", at<&O::perceptual>, TextRule{}, kFixed,
+           "reconstruction: a TorchScript file with a frozen network from pictures [B, 3, H, W] in -1..1 to "
+           "a "
+           "tensor or a list of them; features of picture and reconstruction are compared (the error is "
+           "added); "
+           "none: no such loss",
+           "none"},
+          {"perceptual_weight", at<&O::perceptual_weight>, NumberRule{0.0, 1e6, true, false}, kFixed,
+           "reconstruction: weight of that error beside the error of a pixel"},
           {"caption_dropout", at<&O::caption_dropout>, NumberRule{0.0, 1.0, false, false}, kFixed,
            "fraction of items that are trained without their caption, or class"},
       }};

@@ -19,8 +19,9 @@ struct ParallelOptions {
   bool reshard_after_forward = true;  ///< dp_shard > 1: let whole parameters go and gather them again
   int64_t prefetch_layers = 1;        ///< dp_shard > 1: so many layers are gathered ahead of the one at work
   bool overlap = true;                ///< exchanges beside computation; false: to see what they cost
-  int64_t threads = 1;             ///< intra-op threads a rank; part of the layout, for it changes CPU sums
-  std::string compute = "fp32";    ///< precision.compute: fp32 or bf16
+  int64_t threads = 1;           ///< intra-op threads a rank; part of the layout, for it changes CPU sums
+  std::string compute = "fp32";  ///< precision.compute: fp32 or bf16; auto until `chiliad train` has measured
+  std::string products = "known";  ///< precision.products: library, own, known; auto as in compute
   std::string recompute = "none";  ///< none, selective, layers; auto: a choice for each layer
   int64_t memory_budget = 0;       ///< bytes a rank, for recompute auto; 0: none given
   std::string transport = "auto";  ///< auto, shm (one machine) or gloo (TCP)

@@ -112,7 +112,8 @@ std::vector<std::string> picture_ground(const std::string& key) {
   if (one_of(key, {"model.single_depth", "model.guidance_input", "model.rope_axes"}))
     return latent_ground("flux");
   if (one_of(key, {"model.stage_channels", "model.layers_per_stage", "model.norm_groups", "model.quant_convs",
-                   "model.middle_attention", "objective.error", "objective.kl_weight", "objective.kind"}))
+                   "model.middle_attention", "objective.error", "objective.kl_weight", "objective.perceptual",
+                   "objective.perceptual_weight", "objective.kind"}))
     return {"model.family=autoencoder", "objective.kind=reconstruction", "data.languages=[]"};
   return {};
 }
