@@ -2,11 +2,11 @@
 // layer by layer as the trainer runs them. Random weights and inputs.
 //   bench_diffusion step dit|pixart fp32|bf16 THREADS SECONDS [none|selective|layers]
 //   bench_diffusion peak THREADS                   products that are as fast as products get
+//   bench_diffusion mixed dit|pixart fp32|bf16 THREADS ROUNDS [DEPTH] [SIDE]      mixed.h
 #include <ATen/ATen.h>
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -14,11 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "bench/diffusion/mixed.h"
+#include "bench/diffusion/trained_layer.h"
 #include "chiliad/device/tensor.h"
-#include "chiliad/model/build_model.h"
 #include "chiliad/model/diffusion.h"
-#include "chiliad/observe/cpu_time.h"
-#include "chiliad/ops/adamw.h"
 #include "chiliad/ops/cpu/parallel.h"
 #include "chiliad/parallel/segment.h"
 #include "chiliad/spec/families/families.h"
@@ -26,19 +25,10 @@
 namespace {
 
 using namespace chiliad;
+using namespace chiliad::bench;
 
 constexpr int64_t kBatch = 8;
 constexpr int64_t kTextTokens = 77;
-
-struct Instant {
-  double wall = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-  double cpu = observe::process_cpu_seconds();
-};
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 double peak_mib() {
   std::ifstream status("/proc/self/status");
@@ -70,72 +60,6 @@ model::LatentBatch batch_of(const std::string& family) {
   if (family == "pixart") batch.text = at::randn({kBatch, kTextTokens, 384});
   return batch;
 }
-
-/// One layer with its parameters as the trainer keeps them: fp32 values, gradients and moments; where the
-/// type is bf16, a bf16 copy to compute with and bf16 gradients.
-class TrainedLayer {
- public:
-  TrainedLayer(std::unique_ptr<layers::Layer> layer, at::ScalarType type)
-      : layer_(std::move(layer)), narrow_(type != at::kFloat) {
-    int64_t count = 0;
-    for (const auto& param : layer_->decl().params) count += numel(param);
-    values_ = at::empty({count}, at::kFloat);
-    gradients_ = at::zeros({count}, at::kFloat);
-    exp_avg_ = at::zeros({count}, at::kFloat);
-    exp_avg_sq_ = at::zeros({count}, at::kFloat);
-    at::Tensor at_work = narrow_ ? at::empty({count}, type) : values_;
-    at_work_ = at_work;
-    work_gradients_ = narrow_ ? at::zeros({count}, type) : gradients_;
-    std::vector<at::Tensor> views;
-    int64_t offset = 0;
-    for (const auto& param : layer_->decl().params) {
-      draw(param, values_.narrow(0, offset, numel(param)).view(param.shape.sizes()));
-      at::Tensor view = at_work_.narrow(0, offset, numel(param)).view(param.shape.sizes());
-      view.set_requires_grad(true);
-      view.mutable_grad() = work_gradients_.narrow(0, offset, numel(param)).view(param.shape.sizes());
-      views.push_back(view);
-      offset += numel(param);
-    }
-    layer_->bind(views);
-    publish();
-  }
-
-  [[nodiscard]] const layers::Layer& layer() const { return *layer_; }
-  void open() { work_gradients_.zero_(); }
-  double close() {
-    if (narrow_) gradients_.copy_(work_gradients_);
-    return ops::sum_of_squares(gradients_.const_data_ptr<float>(), gradients_.numel());
-  }
-  void update(const ops::AdamWStep& step) {
-    ops::adamw(step, values_.numel(), values_.mutable_data_ptr<float>(), gradients_.const_data_ptr<float>(),
-               exp_avg_.mutable_data_ptr<float>(), exp_avg_sq_.mutable_data_ptr<float>(), nullptr);
-    publish();
-  }
-
- private:
-  static int64_t numel(const spec::ParamDecl& param) {
-    int64_t count = 1;
-    for (const int64_t size : param.shape.sizes()) count *= size;
-    return count;
-  }
-  /// Nothing is zero, so that no gradient is.
-  static void draw(const spec::ParamDecl& param, const at::Tensor& to) {
-    model::initialise(param, 1, to);
-    if (to.abs().sum().item<double>() == 0.0) to.normal_(0.0, 0.02);
-  }
-  void publish() {
-    if (narrow_) at_work_.copy_(values_);
-  }
-
-  std::unique_ptr<layers::Layer> layer_;
-  bool narrow_;
-  at::Tensor values_;
-  at::Tensor gradients_;
-  at::Tensor exp_avg_;
-  at::Tensor exp_avg_sq_;
-  at::Tensor at_work_;
-  at::Tensor work_gradients_;
-};
 
 class Training {
  public:
@@ -276,9 +200,20 @@ int main(int argc, char** argv) {
     time_peak(std::stoi(args[1]));
   } else if (args.size() >= 5 && args[0] == "step") {
     time_steps(args[1], args[2], std::stoi(args[3]), std::stod(args[4]), args.size() > 5 ? args[5] : "none");
+  } else if (args.size() >= 5 && args[0] == "mixed") {
+    MixedOptions options;
+    options.family = args[1];
+    options.type = args[2] == "bf16" ? at::kBFloat16 : at::kFloat;
+    options.threads = std::stoi(args[3]);
+    options.rounds = std::stoi(args[4]);
+    if (args.size() > 5) options.depth = std::stoi(args[5]);
+    if (args.size() > 6) options.side = std::stoi(args[6]);
+    time_mixed(options);
   } else {
     fmt::print(stderr,
-               "usage: bench_diffusion step dit|pixart fp32|bf16 THREADS SECONDS [none|selective|layers]\n");
+               "usage: bench_diffusion step dit|pixart fp32|bf16 THREADS SECONDS [none|selective|layers]\n"
+               "       bench_diffusion peak THREADS\n"
+               "       bench_diffusion mixed dit|pixart fp32|bf16 THREADS ROUNDS [DEPTH] [SIDE]\n");
     return 2;
   }
   return 0;

@@ -19,16 +19,64 @@ at::Tensor tensor_of(const features::Feature& feature) {
   return tensor.to(at::kFloat);
 }
 
-/// What the size of the pictures says, where the network is told.
-void add_size(const spec::DiffusionOptions& network, int64_t height, int64_t width, int64_t items,
-              model::LatentBatch& made) {
+/// What the sizes of the pictures, in pixels, say where the network is told.
+void add_sizes(const spec::DiffusionOptions& network, const std::vector<stepplan::Bucket>& sizes,
+               model::LatentBatch& made) {
+  const auto items = std::ssize(sizes);
   if (network.guidance) made.guidance = at::full({items}, kFluxGuidance, at::kFloat);
   if (!network.size_conditions) return;
   made.resolution = at::empty({items, 2}, at::kFloat);
-  made.resolution.select(1, 0).fill_(static_cast<double>(height));
-  made.resolution.select(1, 1).fill_(static_cast<double>(width));
-  made.aspect_ratio =
-      at::full({items, 1}, static_cast<double>(height) / static_cast<double>(width), at::kFloat);
+  made.aspect_ratio = at::empty({items, 1}, at::kFloat);
+  auto* sides = made.resolution.mutable_data_ptr<float>();
+  auto* ratios = made.aspect_ratio.mutable_data_ptr<float>();
+  for (const auto& [width, height] : sizes) {
+    *sides++ = static_cast<float>(height);
+    *sides++ = static_cast<float>(width);
+    *ratios++ = static_cast<float>(static_cast<double>(height) / static_cast<double>(width));
+  }
+}
+
+/// The captions that the items of a batch are shown, each [T, D].
+std::vector<at::Tensor> shown_texts(const loader::Batch& batch, const EmptyText& empty,
+                                    const std::vector<bool>& dropped) {
+  const at::Tensor stored = device::as_tensor(batch.text).to(at::kFloat);
+  std::vector<at::Tensor> texts;
+  for (size_t i = 0; i < batch.items.size(); ++i) {
+    const int64_t count = batch.token_counts[i];
+    if (dropped[i]) {
+      texts.push_back(empty.text);
+    } else if (batch.packs_pictures()) {
+      texts.push_back(stored.narrow(0, batch.cu_text[i], count));
+    } else {
+      texts.push_back(stored[static_cast<int64_t>(i)].narrow(0, 0, count));
+    }
+  }
+  return texts;
+}
+
+/// Captions one after another.
+void add_text_pack(const std::vector<at::Tensor>& texts, model::LatentBatch& made) {
+  made.text = at::cat(texts, 0).unsqueeze(0);
+  made.text_lengths = at::empty({std::ssize(texts)}, at::kLong);
+  auto* lengths = made.text_lengths.mutable_data_ptr<int64_t>();
+  for (const auto& text : texts) *lengths++ = text.size(0);
+}
+
+/// Captions padded to the longest.
+void add_texts(const spec::DiffusionOptions& network, const std::vector<at::Tensor>& texts,
+               model::LatentBatch& made) {
+  const auto items = std::ssize(texts);
+  int64_t longest = 1;
+  for (const auto& text : texts) longest = std::max(longest, text.size(0));
+  made.text = at::zeros({items, longest, network.text_channels}, at::kFloat);
+  const bool masked = network.family == "pixart";
+  if (masked) made.text_mask = at::zeros({items, longest}, at::kBool);
+  for (int64_t i = 0; i < items; ++i) {
+    const at::Tensor& text = texts[static_cast<size_t>(i)];
+    CHILIAD_CHECK_EQ(text.size(1), network.text_channels);
+    made.text[i].narrow(0, 0, text.size(0)).copy_(text);
+    if (masked) made.text_mask[i].narrow(0, 0, text.size(0)).fill_(true);
+  }
 }
 
 }  // namespace
@@ -61,40 +109,33 @@ model::LatentBatch conditions_of(const spec::DiffusionOptions& network, const lo
     }
     return made;
   }
-  const at::Tensor stored = device::as_tensor(batch.text).to(at::kFloat);
-  std::vector<at::Tensor> texts;
-  for (int64_t i = 0; i < items; ++i) {
-    const auto at = static_cast<size_t>(i);
-    texts.push_back(dropped[at] ? empty.text : stored[i].narrow(0, 0, batch.token_counts[at]));
+  model::LatentBatch made;
+  const auto texts = shown_texts(batch, empty, dropped);
+  if (batch.packs_pictures()) {
+    add_text_pack(texts, made);
+  } else {
+    add_texts(network, texts, made);
   }
-  at::Tensor pooled;
   if (network.pooled_channels > 0) {
-    pooled = device::as_tensor(batch.pooled).to(at::kFloat).clone();
+    made.pooled = device::as_tensor(batch.pooled).to(at::kFloat).clone();
     for (int64_t i = 0; i < items; ++i) {
-      if (dropped[static_cast<size_t>(i)]) pooled[i].copy_(empty.pooled);
+      if (dropped[static_cast<size_t>(i)]) made.pooled[i].copy_(empty.pooled);
     }
   }
-  return conditions_of_texts(network, texts, pooled, batch.bucket.height, batch.bucket.width);
+  std::vector<stepplan::Bucket> sizes;
+  for (size_t i = 0; i < batch.items.size(); ++i) sizes.push_back(batch.shape_of(i));
+  add_sizes(network, sizes, made);
+  return made;
 }
 
 model::LatentBatch conditions_of_texts(const spec::DiffusionOptions& network,
                                        const std::vector<at::Tensor>& texts, const at::Tensor& pooled,
                                        int64_t height, int64_t width) {
-  const auto items = static_cast<int64_t>(texts.size());
-  int64_t longest = 1;
-  for (const auto& text : texts) longest = std::max(longest, text.size(0));
   model::LatentBatch made;
-  made.text = at::zeros({items, longest, network.text_channels}, at::kFloat);
-  const bool masked = network.family == "pixart";
-  if (masked) made.text_mask = at::zeros({items, longest}, at::kBool);
-  for (int64_t i = 0; i < items; ++i) {
-    const at::Tensor& text = texts[static_cast<size_t>(i)];
-    CHILIAD_CHECK_EQ(text.size(1), network.text_channels);
-    made.text[i].narrow(0, 0, text.size(0)).copy_(text);
-    if (masked) made.text_mask[i].narrow(0, 0, text.size(0)).fill_(true);
-  }
+  add_texts(network, texts, made);
   made.pooled = pooled;
-  add_size(network, height, width, items, made);
+  const stepplan::Bucket size{static_cast<int32_t>(width), static_cast<int32_t>(height)};
+  add_sizes(network, std::vector(texts.size(), size), made);
   return made;
 }
 

@@ -23,9 +23,9 @@ struct EmptyText {
 [[nodiscard]] spec::AutoencoderOptions latent_space(const spec::EncodersOptions& encoders,
                                                     const features::ColumnSummary& summary);
 
-/// What a micro-batch's latents are conditioned on; latents and time are left undefined. dropped: of each
-/// item, whether it is shown without its caption or class. Mask and rows of a dropped caption are those of
-/// the empty text.
+/// What a micro-batch's latents are conditioned on; latents, grids and time are left undefined. dropped: of
+/// each item, whether it is shown without its caption or class. Mask and rows of a dropped caption are those
+/// of the empty text.
 [[nodiscard]] model::LatentBatch conditions_of(const spec::DiffusionOptions& network,
                                                const loader::Batch& batch, const EmptyText& empty,
                                                const std::vector<bool>& dropped);

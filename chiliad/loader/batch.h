@@ -21,23 +21,32 @@ inline constexpr int32_t kNoTarget = -100;
 /// One micro-batch, ready for the device.
 /// Mode bucket: B pictures of one shape with their captions.
 /// Of models on latents: latents in place of pixels, encoded captions in place of tokens, or class numbers.
-/// Mode pack: D documents one after another in a row of T positions, no padding; attention, positions and
-/// targets do not cross documents. `bucket` and `pixels` are empty.
+/// Mode pack of documents: D of them one after another in a row of T positions, no padding; attention,
+/// positions and targets do not cross documents. `bucket` and `pixels` are empty. Mode pack of models on
+/// latents: B pictures of any shapes, those of one shape together, their values and their captions' one after
+/// another, no padding. `bucket` is empty.
 struct Batch {
   stepplan::Bucket bucket;
   /// [B] or [D]. A bad item keeps its place: zero pixels and tokens, no targets, weight 0. The weights are
   /// those of the documents' losses.
   std::vector<stepplan::Item> items;
   HostArray pixels;   ///< bucket: uint8 [B, H, W, 3]
-  HostArray latents;  ///< fp32 or bf16 [B, C, h, w]; [B, 2, C, h, w], mean and logvar, where they are drawn
-  HostArray text;     ///< fp32 or bf16 [B, longest caption, D], padded with 0
+  HostArray latents;  ///< fp32 or bf16 [B, C, h, w]; [B, 2, C, h, w], mean and logvar, where they are drawn;
+                      ///< pack: [values]
+  HostArray text;     ///< fp32 or bf16 [B, longest caption, D], padded with 0; pack: [tokens, D]
   HostArray pooled;   ///< the same [B, P], where the text encoder gives it
   HostArray
       tokens;  ///< bucket: int32 [B, longest caption], padded with 0, or [B, 1], classes; pack: int32 [T]
   std::vector<int32_t> token_counts;  ///< [B] or [D]
   HostArray targets;                  ///< pack: int32 [T], the token that follows, or kNoTarget
   std::vector<int32_t> cu_seqlens;    ///< pack: [D + 1]: where documents begin, and T; {0} in an empty slot
+  std::vector<stepplan::Bucket> shapes;  ///< pack of pictures: [B]
+  std::vector<int64_t>
+      cu_latents;                ///< pack of pictures: [B + 1]: where an item's values begin, and their end
+  std::vector<int64_t> cu_text;  ///< the same of its caption's tokens, of as many as planned
   [[nodiscard]] bool is_row() const { return !cu_seqlens.empty(); }
+  [[nodiscard]] bool packs_pictures() const { return !cu_latents.empty(); }
+  [[nodiscard]] stepplan::Bucket shape_of(size_t i) const { return shapes.empty() ? bucket : shapes[i]; }
 };
 
 /// What one rank consumes in one step, handed over in plan order.

@@ -32,6 +32,23 @@ struct PendingStep {
   std::exception_ptr error;   // the first of its items
 };
 
+ItemPlace place_in_pack(Batch& batch, size_t i) {
+  const auto rows = [i](HostArray& array, const std::vector<int64_t>& begins) {
+    const size_t row = begins.back() == 0 ? 0 : array.bytes().size() / static_cast<size_t>(begins.back());
+    return array.bytes().subspan(static_cast<size_t>(begins[i]) * row,
+                                 static_cast<size_t>(begins[i + 1] - begins[i]) * row);
+  };
+  const auto tokens = batch.tokens.as<int32_t>();
+  const size_t length = tokens.size() / batch.items.size();
+  const size_t pooled = batch.pooled.bytes().size() / batch.items.size();
+  return {.pixels = {},
+          .tokens = tokens.subspan(i * length, length),
+          .token_count = &batch.token_counts[i],
+          .latents = rows(batch.latents, batch.cu_latents),
+          .text = rows(batch.text, batch.cu_text),
+          .pooled = batch.pooled.bytes().subspan(i * pooled, pooled)};
+}
+
 ItemPlace place_of(Batch& batch, size_t i) {
   if (batch.is_row()) {
     const auto first = static_cast<size_t>(batch.cu_seqlens[i]);
@@ -41,6 +58,7 @@ ItemPlace place_of(Batch& batch, size_t i) {
             &batch.token_counts[i],
             batch.targets.as<int32_t>().subspan(first, count)};
   }
+  if (batch.packs_pictures()) return place_in_pack(batch, i);
   const auto own = [&](HostArray& array) {
     const size_t bytes = array.bytes().size() / batch.items.size();
     return array.bytes().subspan(i * bytes, bytes);
@@ -74,6 +92,32 @@ void add_features(const FeatureColumns& columns, Batch& batch) {
   if (const auto pooled = columns.text->pooled()) batch.pooled = feature_room(*pooled, count);
 }
 
+/// Pictures of any shapes one after another.
+Batch make_picture_pack(stepplan::MicroBatch&& slot, const std::vector<stepplan::Bucket>& buckets,
+                        const LoaderOptions& options) {
+  const FeatureColumns& columns = options.columns;
+  const auto count = static_cast<int64_t>(slot.items.size());
+  Batch batch;
+  batch.cu_latents.push_back(0);
+  batch.cu_text.push_back(0);
+  for (const stepplan::Item& item : slot.items) {
+    const stepplan::Bucket bucket = buckets[static_cast<size_t>(item.bucket)];
+    batch.shapes.push_back(bucket);
+    batch.cu_latents.push_back(batch.cu_latents.back() +
+                               columns.latents->latents_of(bucket.width, bucket.height).shape.count());
+    batch.cu_text.push_back(batch.cu_text.back() + item.num_tokens);
+  }
+  batch.token_counts.assign(slot.items.size(), 0);
+  batch.items = std::move(slot.items);
+  batch.latents = HostArray(columns.latents->summary().dtype, Shape{batch.cu_latents.back()});
+  batch.tokens = HostArray(DType::kI32, Shape{count, columns.text == nullptr ? 1 : 0});
+  if (columns.text == nullptr) return batch;
+  const auto feature = columns.text->text_of(batch.cu_text.back());
+  batch.text = HostArray(feature.dtype, feature.shape);
+  if (const auto pooled = columns.text->pooled()) batch.pooled = feature_room(*pooled, count);
+  return batch;
+}
+
 Batch make_batch(stepplan::MicroBatch&& slot, stepplan::Bucket bucket, const LoaderOptions& options) {
   Batch batch;
   batch.bucket = bucket;
@@ -91,10 +135,23 @@ Batch make_batch(stepplan::MicroBatch&& slot, stepplan::Bucket bucket, const Loa
   return batch;
 }
 
-int64_t slot_bytes(const stepplan::MicroBatch& slot, stepplan::Bucket bucket, const LoaderOptions& options) {
+int64_t pack_bytes(const stepplan::MicroBatch& slot, const std::vector<stepplan::Bucket>& buckets,
+                   const FeatureColumns& columns) {
+  int64_t bytes = columns.text == nullptr ? 0 : columns.text->text_of(slot.num_tokens()).num_bytes();
+  for (const stepplan::Item& item : slot.items) {
+    const stepplan::Bucket bucket = buckets[static_cast<size_t>(item.bucket)];
+    bytes += columns.latents->latents_of(bucket.width, bucket.height).num_bytes();
+  }
+  return bytes;
+}
+
+int64_t slot_bytes(const stepplan::MicroBatch& slot, const std::vector<stepplan::Bucket>& buckets,
+                   const LoaderOptions& options) {
   if (options.documents != nullptr) return 8 * slot.num_tokens();
   const auto count = static_cast<int64_t>(slot.items.size());
   const auto& columns = options.columns;
+  if (options.pack.packs_pictures()) return pack_bytes(slot, buckets, columns);
+  const stepplan::Bucket bucket = buckets[static_cast<size_t>(slot.bucket)];
   if (columns.latents == nullptr)
     return count * (int64_t{3} * bucket.width * bucket.height + 4 * longest_caption(slot.items));
   int64_t bytes = columns.latents->latents_of(bucket.width, bucket.height).num_bytes();
@@ -112,6 +169,14 @@ Batch make_row(stepplan::MicroBatch&& slot) {
   batch.token_counts.assign(slot.items.size(), 0);
   batch.items = std::move(slot.items);
   return batch;
+}
+
+Batch make_slot(stepplan::MicroBatch&& slot, const std::vector<stepplan::Bucket>& buckets,
+                const LoaderOptions& options) {
+  if (options.documents != nullptr) return make_row(std::move(slot));
+  if (options.pack.packs_pictures()) return make_picture_pack(std::move(slot), buckets, options);
+  const stepplan::Bucket bucket = buckets[static_cast<size_t>(slot.bucket)];
+  return make_batch(std::move(slot), bucket, options);
 }
 
 void check_options(const LoaderOptions& options) {
@@ -209,7 +274,7 @@ bool Loader::Impl::plan_step(int64_t step) {
   auto made = std::make_unique<PendingStep>();
   int64_t planned = 0;
   for (const auto& slot : packed.slots[rank]) {
-    made->bytes += slot_bytes(slot, plan_.buckets()[static_cast<size_t>(slot.bucket)], options_);
+    made->bytes += slot_bytes(slot, plan_.buckets(), options_);
     made->remaining += slot.items.size();
     for (const auto& item : slot.items) planned += items_.payload_bytes(item);
   }
@@ -228,11 +293,8 @@ bool Loader::Impl::plan_step(int64_t step) {
   made->out.num_tokens = packed.num_tokens;
   made->out.digest = selected.digest();
   made->out.predicted_work = packed.rank_work[rank];
-  for (auto& slot : packed.slots[rank]) {
-    const stepplan::Bucket bucket = plan_.buckets()[static_cast<size_t>(slot.bucket)];
-    made->out.slots.push_back(plan_.packs_documents() ? make_row(std::move(slot))
-                                                      : make_batch(std::move(slot), bucket, options_));
-  }
+  for (auto& slot : packed.slots[rank])
+    made->out.slots.push_back(make_slot(std::move(slot), plan_.buckets(), options_));
   PendingStep& placed = *made;
   std::vector<size_t> slot_items;
   for (const Batch& batch : placed.out.slots) slot_items.push_back(batch.items.size());
@@ -264,7 +326,7 @@ void Loader::Impl::load_item(PendingStep& step, size_t slot, size_t i) {
   }
   if (!stopping) {
     try {
-      refusal = items_.load(item, batch.bucket, place_of(batch, i));
+      refusal = items_.load(item, batch.shape_of(i), place_of(batch, i));
     } catch (...) {
       error = std::current_exception();
     }
@@ -376,7 +438,7 @@ Loader::Loader(const index::Index& index, const stepplan::Plan& plan, stepplan::
                int64_t first_step, int64_t end_step, LoaderOptions options) {
   check_options(options);
   CHILIAD_CHECK(plan.packs_documents() == (options.documents != nullptr) &&
-                    plan.packs_documents() == (options.pack.max_tokens > 0),
+                    plan.packs_documents() == (options.pack.row_work != nullptr),
                 "plan, encoder and packing of different modes");
   impl_ = std::make_unique<Impl>(index, plan, std::move(journal), first_step, end_step, std::move(options));
 }

@@ -14,7 +14,7 @@ namespace chiliad::loader {
 namespace {
 
 std::shared_ptr<const text::DocumentEncoder> open_documents(const spec::RunFile& run) {
-  if (run.data.mode != "pack") return nullptr;
+  if (!spec::is_language_model(run.model)) return nullptr;
   auto encoder = text::DocumentEncoder::open(run.data.tokenizer, run.data.end_token);
   const int64_t needed = encoder->tokenizer().vocabulary_size();
   if (run.model.vocabulary >= needed) return encoder;
@@ -22,6 +22,20 @@ std::shared_ptr<const text::DocumentEncoder> open_documents(const spec::RunFile&
       "model.vocabulary",
       fmt::format("expected at least the {} ids of the tokenizer, got {}. Set it to {} or more", needed,
                   run.model.vocabulary, needed));
+}
+
+/// Every picture has room in a pack.
+void check_largest_picture(const spec::RunFile& run, const stepplan::PicturePositions& positions) {
+  const int64_t text = spec::reads_captions(run.model) ? run.model.text_max_tokens : 0;
+  for (const stepplan::Bucket bucket : stepplan::make_buckets(run.data)) {
+    const int64_t needed = positions(bucket, text);
+    if (needed <= run.data.micro_batch_tokens) continue;
+    throw InvalidInput(
+        "data.micro_batch_tokens",
+        fmt::format("expected at least the {} positions of a picture of {} x {} pixels, got {}. "
+                    "Raise it, or lower data.resolution",
+                    needed, bucket.width, bucket.height, run.data.micro_batch_tokens));
+  }
 }
 
 std::shared_ptr<const features::Column> open_column(const spec::RunFile& run, const index::Index& index,
@@ -81,12 +95,16 @@ stepplan::PackOptions pack_options(const spec::RunFile& run, const spec::Rates& 
   stepplan::PackOptions options;
   options.num_ranks = num_ranks;
   options.max_items = run.data.micro_batch_items;
-  if (run.data.mode == "pack") {
-    options.max_tokens = run.data.micro_batch_tokens;
+  const bool packs = run.data.mode == "pack";
+  if (packs) options.max_tokens = run.data.micro_batch_tokens;
+  if (spec::is_language_model(run.model)) {
     options.row_work = stepplan::make_row_work(run.model, rates);
-  } else {
-    options.work = stepplan::make_work_model(run.model, rates);
+    return options;
   }
+  options.work = stepplan::make_work_model(run.model, rates);
+  if (!packs) return options;
+  options.positions = stepplan::make_picture_positions(run.model);
+  check_largest_picture(run, options.positions);
   return options;
 }
 

@@ -7,6 +7,7 @@
 #include "chiliad/model/diffusion/flux.h"
 #include "chiliad/model/diffusion/pixart.h"
 #include "chiliad/model/diffusion/sd3.h"
+#include "chiliad/model/diffusion/transformer_layer.h"
 #include "chiliad/model/load_weights.h"
 #include "chiliad/ops/axis_rotary.h"
 #include "chiliad/ops/embedding.h"
@@ -31,12 +32,46 @@ std::vector<Entry> entries_of(const spec::DiffusionOptions& options, const Laten
   return {{"latents", &batch.latents, true},
           {"time", &batch.time, true},
           {"labels", &batch.labels, dit},
+          {"image_grids", &batch.grids, true, true},
           {"text_states", &batch.text, !dit},
+          {"text_lengths", &batch.text_lengths, !dit && batch.grids.defined()},
           {"text_mask", &batch.text_mask, pixart, true},
           {"pooled", &batch.pooled, pooled},
           {"guidance", &batch.guidance, options.guidance},
           {"resolution", &batch.resolution, options.size_conditions},
           {"aspect_ratio", &batch.aspect_ratio, options.size_conditions}};
+}
+
+/// Of each item of a pack; else the one of all.
+std::vector<Grid> grids_of(const spec::DiffusionOptions& options, const LatentBatch& batch) {
+  const at::Tensor& latents = batch.latents;
+  if (batch.grids.defined()) {
+    const auto grids = grids_in(batch.grids);
+    int64_t patches = 0;
+    for (const Grid& grid : grids) patches += grid.rows * grid.columns;
+    CHILIAD_CHECK_EQ(latents.size(1), patches);
+    CHILIAD_CHECK_EQ(latents.size(2), options.in_channels * options.patch * options.patch);
+    return grids;
+  }
+  const Grid grid{latents.size(2) / options.patch, latents.size(3) / options.patch};
+  CHILIAD_CHECK_EQ(latents.size(1), options.in_channels);
+  CHILIAD_CHECK_EQ(grid.rows * options.patch, latents.size(2));
+  CHILIAD_CHECK_EQ(grid.columns * options.patch, latents.size(3));
+  return {grid};
+}
+
+/// Of all grids one below the other, [patches, width]; those of like neighbours are made once.
+at::Tensor sin_cos_positions(const spec::DiffusionOptions& options, const std::vector<Grid>& grids) {
+  const int64_t base = options.sample_size / options.patch;
+  std::vector<at::Tensor> parts;
+  for (size_t i = 0; i < grids.size(); ++i) {
+    const auto& [rows, columns] = grids[i];
+    parts.push_back(i > 0 && grids[i] == grids[i - 1]
+                        ? parts.back()
+                        : ops::stretched_grid_positions(rows, columns, options.width(), base,
+                                                        options.interpolation_scale));
+  }
+  return parts.size() == 1 ? parts[0] : at::cat(parts, 0);
 }
 
 std::vector<std::byte> bytes_of(const weights::WeightSource& source, const std::string& key) {
@@ -96,25 +131,18 @@ layers::Carry make_diffusion_input(const spec::DiffusionOptions& options, const 
                                       entry.name, entry.used ? "a tensor" : "none", given ? "one" : "none"));
     if (given) carry.set(entry.name, *entry.value);
   }
+  const auto grids = grids_of(options, batch);
   const at::Device device = batch.latents.device();
-  const int64_t rows = batch.latents.size(2) / options.patch;
-  const int64_t columns = batch.latents.size(3) / options.patch;
-  CHILIAD_CHECK_EQ(batch.latents.size(1), options.in_channels);
-  CHILIAD_CHECK_EQ(rows * options.patch, batch.latents.size(2));
-  CHILIAD_CHECK_EQ(columns * options.patch, batch.latents.size(3));
-  if (options.family == "dit" || options.family == "pixart") {
-    const int64_t base = options.sample_size / options.patch;
-    const at::Tensor positions =
-        ops::stretched_grid_positions(rows, columns, options.width(), base, options.interpolation_scale);
-    carry.set("image_positions", positions.to(device));
-  }
+  if (options.family == "dit" || options.family == "pixart")
+    carry.set("image_positions", sin_cos_positions(options, grids).to(device));
   if (options.family == "sd3") {
-    CHILIAD_CHECK(rows <= options.max_positions && columns <= options.max_positions,
-                  "latents are larger than the table of positions");
+    for (const Grid& grid : grids)
+      CHILIAD_CHECK(grid.rows <= options.max_positions && grid.columns <= options.max_positions,
+                    "latents are larger than the table of positions");
   }
   if (options.family == "flux") {
     const auto [cos, sin] =
-        ops::axis_rotary_tables(flux_positions(batch.text.size(1), rows, columns), options.rope_axes);
+        ops::axis_rotary_tables(flux_positions(batch.text.size(1), grids), options.rope_axes);
     carry.set("rope_cos", cos.to(device));
     carry.set("rope_sin", sin.to(device));
   }

@@ -31,11 +31,15 @@ namespace chiliad::model {
     at::ScalarType type = at::kFloat);
 
 /// Noisy latents and what they are conditioned on; entries of other families stay undefined.
+/// Latents of one shape, or with `grids` a pack: items of any shapes one after another, without padding.
 struct LatentBatch {
-  at::Tensor latents;  ///< [B, C, H, W]; H and W divisible by the patch
-  at::Tensor time;     ///< [B] fp32 in 0..1000: the step (dit, pixart) or 1000 sigma (sd3, flux)
-  at::Tensor labels;   ///< [B] int64: dit
-  at::Tensor text;     ///< [B, T, text_channels]: pixart, sd3, flux
+  at::Tensor
+      latents;  ///< [B, C, H, W]; H and W divisible by the patch; pack: [1, R, C * patch^2], ops::patches_of
+  at::Tensor grids;         ///< pack: [B, 2] int64 on the host, rows and columns of each item's patches
+  at::Tensor time;          ///< [B] fp32 in 0..1000: the step (dit, pixart) or 1000 sigma (sd3, flux)
+  at::Tensor labels;        ///< [B] int64: dit
+  at::Tensor text;          ///< [B, T, text_channels]: pixart, sd3, flux; pack: [1, sum of T, text_channels]
+  at::Tensor text_lengths;  ///< pack: [B] int64 on the host, tokens of each caption: pixart, sd3, flux
   at::Tensor
       text_mask;      ///< [B, T] bool, true where a token counts, at least one a row: pixart; undefined: all
   at::Tensor pooled;  ///< [B, pooled_channels]: sd3, flux
@@ -44,8 +48,8 @@ struct LatentBatch {
   at::Tensor aspect_ratio;  ///< [B, 1] fp32, height / width: pixart with size_conditions
 };
 
-/// The carry that the first layer takes. Throws InternalError naming an entry that the family needs and
-/// `batch` lacks, or one that it does not use.
+/// The carry that the first layer takes; the prediction on a pack has the form of its latents. Throws
+/// InternalError naming an entry that the family needs and `batch` lacks, or one that it does not use.
 [[nodiscard]] layers::Carry make_diffusion_input(const spec::DiffusionOptions& options,
                                                  const LatentBatch& batch);
 

@@ -191,9 +191,10 @@ struct GeluLinear : public torch::autograd::Function<GeluLinear> {
 
 /// Inputs: x, shift, scale, weights, biases (all or none).
 struct NormModulateLinears : public torch::autograd::Function<NormModulateLinears> {
-  static variable_list forward(AutogradContext* context, double eps, bool has_bias, at::TensorList inputs) {
+  static variable_list forward(AutogradContext* context, double eps, bool has_bias,
+                               const std::vector<int64_t>& lengths, at::TensorList inputs) {
     const auto count = (inputs.size() - 3) / (has_bias ? 2 : 1);
-    const cpu::NormInput input = input_of(inputs);
+    const cpu::NormInput input = input_of(inputs, lengths);
     const at::Tensor moments = cpu::row_moments(input.x, eps);
     std::vector<at::Tensor> weights(inputs.begin() + 3, inputs.begin() + 3 + static_cast<ptrdiff_t>(count));
     const std::vector<at::Tensor> biases(inputs.begin() + 3 + static_cast<ptrdiff_t>(count), inputs.end());
@@ -203,13 +204,14 @@ struct NormModulateLinears : public torch::autograd::Function<NormModulateLinear
     kept.insert(kept.end(), weights.begin(), weights.end());
     context->save_for_backward(kept);
     context->saved_data["has_bias"] = has_bias;
+    context->saved_data["lengths"] = lengths;
     return outs;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
     const bool has_bias = context->saved_data["has_bias"].toBool();
-    const cpu::NormInput input = input_of(saved);
+    const cpu::NormInput input = input_of(saved, context->saved_data["lengths"].toIntVector());
     const std::vector<at::Tensor> weights(saved.begin() + 4, saved.end());
     std::vector<at::Tensor> upstream;
     for (size_t i = 0; i < weights.size(); ++i) {
@@ -221,16 +223,20 @@ struct NormModulateLinears : public torch::autograd::Function<NormModulateLinear
     const at::Tensor of_normed = at::empty(input.x.sizes(), input.x.options().dtype(at::kFloat));
     row_gradients(upstream, weights, cpu::TensorSink({of_normed}));
     const cpu::NormInput of_input = cpu::norm_backward(input, saved[3], of_normed);
-    variable_list result = {Variable(), Variable(), of_input.x.view(saved[0].sizes()),
-                            of_input.shift.view(saved[1].sizes()), of_input.scale.view(saved[2].sizes())};
+    variable_list result = {Variable(),
+                            Variable(),
+                            Variable(),
+                            of_input.x.view(saved[0].sizes()),
+                            of_input.shift.view(saved[1].sizes()),
+                            of_input.scale.view(saved[2].sizes())};
     result.insert(result.end(), params.weights.begin(), params.weights.end());
     result.insert(result.end(), params.biases.begin(), params.biases.end());
     return result;
   }
 
  private:
-  static cpu::NormInput input_of(at::TensorList inputs) {
-    return {as_matrix(inputs[0]), as_matrix(inputs[1]), as_matrix(inputs[2])};
+  static cpu::NormInput input_of(at::TensorList inputs, const std::vector<int64_t>& lengths) {
+    return {as_matrix(inputs[0]), as_matrix(inputs[1]), as_matrix(inputs[2]), lengths};
   }
 };
 
@@ -252,19 +258,20 @@ at::Tensor gelu_linear(const at::Tensor& inner, const LinearParams& params) {
 
 std::vector<at::Tensor> norm_modulate_linears(const at::Tensor& x, const at::Tensor& shift,
                                               const at::Tensor& scale, double eps,
-                                              const std::vector<LinearParams>& params) {
+                                              const std::vector<LinearParams>& params,
+                                              const std::vector<int64_t>& lengths) {
   const bool has_bias = params.front().bias.defined();
   bool fits = cpu::takes({x, shift, scale}) && x.numel() / x.size(-1) >= kFewRows;
   for (const auto& one : params)
     fits = fits && cpu::takes({x, one.weight, one.bias}) && one.weight.is_contiguous() &&
            one.weight.sizes() == params.front().weight.sizes() && one.bias.defined() == has_bias;
-  if (!fits) return plain::norm_modulate_linears(x, shift, scale, eps, params);
+  if (!fits) return plain::norm_modulate_linears(x, shift, scale, eps, params, lengths);
   variable_list inputs = {x, shift, scale};
   for (const auto& one : params) inputs.push_back(one.weight);
   for (const auto& one : params) {
     if (has_bias) inputs.push_back(one.bias);
   }
-  return NormModulateLinears::apply(eps, has_bias, at::TensorList(inputs));
+  return NormModulateLinears::apply(eps, has_bias, lengths, at::TensorList(inputs));
 }
 
 namespace plain {
@@ -281,13 +288,16 @@ at::Tensor gelu_linear(const at::Tensor& inner, const LinearParams& params) {
 
 std::vector<at::Tensor> norm_modulate_linears(const at::Tensor& x, const at::Tensor& shift,
                                               const at::Tensor& scale, double eps,
-                                              const std::vector<LinearParams>& params) {
-  return remade_for_all([x, shift, scale, eps] { return ops::norm_modulate(x, shift, scale, eps); },
-                        [&](const at::Tensor& normed) {
-                          std::vector<at::Tensor> outs;
-                          for (const auto& one : params) outs.push_back(plain::linear(normed, one));
-                          return outs;
-                        });
+                                              const std::vector<LinearParams>& params,
+                                              const std::vector<int64_t>& lengths) {
+  const auto normed_rows = [x, shift, scale, eps, lengths] {
+    return ops::norm_modulate(x, repeat_for_rows(shift, lengths), repeat_for_rows(scale, lengths), eps);
+  };
+  return remade_for_all(normed_rows, [&](const at::Tensor& normed) {
+    std::vector<at::Tensor> outs;
+    for (const auto& one : params) outs.push_back(plain::linear(normed, one));
+    return outs;
+  });
 }
 
 }  // namespace plain

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <vector>
 
 namespace chiliad::ops {
@@ -20,10 +21,12 @@ struct LinearParams {
 
 /// linear(norm_modulate(x, shift, scale, eps)) for layers of equal sizes, all with a bias or none. Backward
 /// keeps x and two numbers a row.
-/// x: [B, N, D]; shift, scale: [B, 1, D].
+/// x: [B, N, D]; shift, scale: [B, 1, D]. lengths: x is a pack [1, R, D] of B items, of so many rows each;
+/// empty: items of equal length.
 [[nodiscard]] std::vector<at::Tensor> norm_modulate_linears(const at::Tensor& x, const at::Tensor& shift,
                                                             const at::Tensor& scale, double eps,
-                                                            const std::vector<LinearParams>& params);
+                                                            const std::vector<LinearParams>& params,
+                                                            const std::vector<int64_t>& lengths = {});
 
 /// The same operators made of ATen's: what the above are checked against, and do on other processors and
 /// types.
@@ -32,7 +35,8 @@ namespace plain {
 [[nodiscard]] at::Tensor gelu_linear(const at::Tensor& inner, const LinearParams& params);
 [[nodiscard]] std::vector<at::Tensor> norm_modulate_linears(const at::Tensor& x, const at::Tensor& shift,
                                                             const at::Tensor& scale, double eps,
-                                                            const std::vector<LinearParams>& params);
+                                                            const std::vector<LinearParams>& params,
+                                                            const std::vector<int64_t>& lengths = {});
 }  // namespace plain
 
 }  // namespace chiliad::ops

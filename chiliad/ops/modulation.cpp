@@ -17,16 +17,18 @@ using torch::autograd::variable_list;
 
 struct GatedResidual : public torch::autograd::Function<GatedResidual> {
   static Variable forward(AutogradContext* context, const Variable& x, const Variable& gate,
-                          const Variable& y) {
+                          const Variable& y, const std::vector<int64_t>& lengths) {
     context->save_for_backward({gate, y});
-    return cpu::gate_forward(as_matrix(x), as_matrix(gate), as_matrix(y)).view(x.sizes());
+    context->saved_data["lengths"] = lengths;
+    return cpu::gate_forward(as_matrix(x), as_matrix(gate), as_matrix(y), lengths).view(x.sizes());
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
     const auto [of_gate, of_y] =
-        cpu::gate_backward(as_matrix(saved[0]), as_matrix(saved[1]), as_matrix(gradients[0]));
-    return {gradients[0], of_gate.view(saved[0].sizes()), of_y.view(saved[1].sizes())};
+        cpu::gate_backward(as_matrix(saved[0]), as_matrix(saved[1]), as_matrix(gradients[0]),
+                           context->saved_data["lengths"].toIntVector());
+    return {gradients[0], of_gate.view(saved[0].sizes()), of_y.view(saved[1].sizes()), {}};
   }
 };
 
@@ -37,13 +39,21 @@ at::Tensor norm_modulate(const at::Tensor& x, const at::Tensor& shift, const at:
                 [&](const at::Tensor& normed) { return at::addcmul(normed + shift, normed, scale); });
 }
 
-at::Tensor gated_residual(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y) {
-  if (x.sizes() != y.sizes() || !cpu::takes({x, gate, y})) return plain::gated_residual(x, gate, y);
-  return GatedResidual::apply(x, gate, y);
+at::Tensor gated_residual(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y,
+                          const std::vector<int64_t>& lengths) {
+  if (x.sizes() != y.sizes() || !cpu::takes({x, gate, y})) return plain::gated_residual(x, gate, y, lengths);
+  return GatedResidual::apply(x, gate, y, lengths);
 }
 
-at::Tensor plain::gated_residual(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y) {
-  return at::addcmul(x, gate, y);
+at::Tensor plain::gated_residual(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y,
+                                 const std::vector<int64_t>& lengths) {
+  return at::addcmul(x, repeat_for_rows(gate, lengths), y);
+}
+
+at::Tensor repeat_for_rows(const at::Tensor& items, const std::vector<int64_t>& lengths) {
+  if (lengths.empty()) return items;
+  const at::Tensor counts = at::tensor(lengths, at::kLong).to(items.device());
+  return at::repeat_interleave(items.squeeze(1), counts, 0).unsqueeze(0);
 }
 
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
 namespace chiliad::ops {
 
@@ -11,12 +12,18 @@ namespace chiliad::ops {
 [[nodiscard]] at::Tensor norm_modulate(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& scale,
                                        double eps = 1e-6);
 
-/// x + gate * y; gate: [B, 1, D].
-[[nodiscard]] at::Tensor gated_residual(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y);
+/// x + gate * y; gate: [B, 1, D]. lengths: x and y are a pack [1, R, D] of B items, of so many rows each;
+/// empty: items of equal length, [B, N, D].
+[[nodiscard]] at::Tensor gated_residual(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y,
+                                        const std::vector<int64_t>& lengths = {});
 namespace plain {
 /// The same made of ATen's operators.
-[[nodiscard]] at::Tensor gated_residual(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y);
+[[nodiscard]] at::Tensor gated_residual(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y,
+                                        const std::vector<int64_t>& lengths = {});
 }  // namespace plain
+
+/// A value of each item, [B, 1, D], repeated for its rows, [1, R, D]; as it is where lengths are empty.
+[[nodiscard]] at::Tensor repeat_for_rows(const at::Tensor& items, const std::vector<int64_t>& lengths);
 
 /// LayerNorm with affine, eps 1e-5. weight, bias: [D].
 [[nodiscard]] at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "chiliad/base/host_array.h"
 #include "chiliad/image/encode.h"
@@ -79,7 +80,7 @@ class StepDrawer {
 
   [[nodiscard]] Original shown_of(const Batch& batch, size_t i) const {
     const auto& item = batch.items[i];
-    if (batch.pixels.count() == 0) return options_.original(item, batch.bucket);
+    if (batch.pixels.count() == 0) return options_.original(item, batch.shape_of(i));
     const auto bytes = batch.pixels.bytes().size() / batch.items.size();
     auto* first = const_cast<std::byte*>(batch.pixels.data()) + i * bytes;
     const Shape shape{batch.bucket.height, batch.bucket.width, 3};
@@ -121,6 +122,9 @@ std::string batch_heading(const Batch& batch, size_t slot) {
   if (batch.is_row())
     return fmt::format("Slot {}: a row of {} documents, {} tokens", slot, batch.items.size(),
                        batch.cu_seqlens.back());
+  if (batch.packs_pictures())
+    return fmt::format("Slot {}: a pack of {} pictures of {} shapes", slot, batch.items.size(),
+                       std::set<stepplan::Bucket>(batch.shapes.begin(), batch.shapes.end()).size());
   return fmt::format("Slot {}: {} pictures of {}x{}", slot, batch.items.size(), batch.bucket.width,
                      batch.bucket.height);
 }

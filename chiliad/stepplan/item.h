@@ -40,13 +40,13 @@ struct Step {
   [[nodiscard]] Digest digest() const;
 };
 
-/// One shape (mode bucket), or one row of whole documents (mode pack), run through the model together by one
-/// rank.
+/// One shape (mode bucket), or one row of whole documents or of pictures of any shapes (mode pack), run
+/// through the model together by one rank.
 struct MicroBatch {
   int32_t bucket = 0;       ///< 0 in mode pack
   std::vector<Item> items;  ///< empty: a slot without work
   double work = 0.0;        ///< predicted seconds of forward + backward
-  /// Of all items; in mode pack the length of the row.
+  /// Of all items' captions; of documents the length of the row.
   [[nodiscard]] int64_t num_tokens() const;
 };
 
@@ -54,7 +54,7 @@ struct MicroBatch {
 struct PackedStep {
   std::vector<std::vector<MicroBatch>> slots;  ///< [rank][slot]
   int64_t num_items = 0;                       ///< planned global count, the divisor of the loss
-  int64_t num_tokens = 0;                      ///< of the items of weight > 0: the divisor in mode pack
+  int64_t num_tokens = 0;                      ///< of the items of weight > 0: the divisor of documents
   std::vector<double> rank_work;
   /// max / mean of rank_work: how long the slowest keeps the others waiting.
   [[nodiscard]] double imbalance() const;

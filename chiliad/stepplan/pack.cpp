@@ -302,7 +302,7 @@ PackedStep pack_buckets(const Step& step, const std::vector<Bucket>& buckets, co
 PackedStep pack(const Step& step, const std::vector<Bucket>& buckets, const PackOptions& options) {
   CHILIAD_CHECK_GT(options.num_ranks, 0);
   PackedStep packed =
-      options.max_tokens > 0 ? pack_rows(step, options) : pack_buckets(step, buckets, options);
+      options.max_tokens > 0 ? pack_rows(step, buckets, options) : pack_buckets(step, buckets, options);
   if (planted_bug("permuted_items")) swap_samples(packed);
   for (const Item& item : step.items) {
     if (item.weight <= 0.0F) continue;

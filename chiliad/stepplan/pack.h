@@ -14,18 +14,25 @@ using WorkModel = std::function<double(Bucket bucket, int64_t num_items, int64_t
 /// squares add up to `sum_of_squares` (attention does not cross documents).
 using RowWork = std::function<double(int64_t num_tokens, double sum_of_squares)>;
 
+/// Positions that a picture takes in a pack, with its caption where they are one sequence.
+using PicturePositions = std::function<int64_t(Bucket bucket, int64_t num_tokens)>;
+
 struct PackOptions {
   int num_ranks = 1;
-  int64_t max_items = 32;  ///< of a micro-batch (the layout's memory)
+  int64_t max_items = 32;  ///< of a micro-batch (the layout's memory); mode bucket
   WorkModel work{};
-  int64_t max_tokens = 0;  ///< of a row of documents (the layout's memory); 0: mode bucket
-  RowWork row_work{};      ///< needed where max_tokens > 0
+  int64_t max_tokens = 0;        ///< of a row (the layout's memory); 0: mode bucket
+  RowWork row_work{};            ///< rows are of documents
+  PicturePositions positions{};  ///< rows are of pictures; with `work`
+  [[nodiscard]] bool packs_pictures() const { return max_tokens > 0 && positions != nullptr; }
 };
 
 /// Cuts a step into micro-batches of one bucket each so that every rank has about equal work and the same
 /// number of slots. A pure function of the step and the options; items keep the plan's order inside a
 /// micro-batch. Ranks may get empty slots where there are fewer items than ranks. With max_tokens > 0 a
-/// micro-batch is a row of whole documents of at most max_tokens positions, without padding.
+/// micro-batch is a row of whole items of at most max_tokens positions, without padding: documents, or
+/// pictures of any shapes, which are sorted by shape there. Throws InvalidInput for a picture that no row
+/// holds.
 [[nodiscard]] PackedStep pack(const Step& step, const std::vector<Bucket>& buckets,
                               const PackOptions& options);
 

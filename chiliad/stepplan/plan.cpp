@@ -37,7 +37,7 @@ Digest documents_digest_of(const spec::DataOptions& options, const Digest& encod
 }
 
 Digest content_digest_of(const spec::DataOptions& options, const Digest& documents) {
-  if (options.mode == "pack") return documents_digest_of(options, documents);
+  if (documents != Digest{}) return documents_digest_of(options, documents);
   Hasher hasher;
   hasher.add("plan 1").add(options.batch).add(options.resolution).add(options.bucket_step);
   hasher.add(options.bucket_min).add(options.bucket_max).add(options.max_aspect_error);
@@ -99,13 +99,14 @@ Plan::Plan(const index::Index& index, const spec::DataOptions& options, uint64_t
            const Digest& documents, PlanPart part)
     : index_(index),
       options_(options),
+      of_documents_(documents != Digest{}),
       seed_(seed),
       tokens_(std::move(tokens)),
-      buckets_(options.mode == "pack" ? std::vector<Bucket>{{}} : make_buckets(options)),
+      buckets_(of_documents_ ? std::vector<Bucket>{{}} : make_buckets(options)),
       cache_(std::make_unique<ClusterCache>()),
       content_(content_digest_of(options, documents)) {
   check_options(options);
-  CHILIAD_CHECK(!packs_documents() || documents != Digest{}, "mode pack without a document encoder");
+  CHILIAD_CHECK(!of_documents_ || options.mode == "pack", "documents in mode {}", options.mode);
   for (const std::string& language : options.languages) languages_.push_back(index::language_code(language));
   if (part == PlanPart::kHeldOut) {
     options_.order = "sequential";

@@ -44,7 +44,7 @@ struct Coverage {
   int64_t cut_tokens = 0;  ///< what they lose
 };
 
-/// Token count of the caption `caption` of shard `shard`; in mode pack uncut, with the tokens around it.
+/// Token count of the caption `caption` of shard `shard`; of a document uncut, with the tokens around it.
 using TokenCount = std::function<uint32_t(uint32_t shard, uint32_t caption)>;
 /// Counts of the token columns of `index` that are keyed by `tokenizer`, the digest of a tokenizer or
 /// document encoder. Throws as index::read_token_column.
@@ -60,8 +60,9 @@ enum class PlanPart {
 /// thread-safe. Order: docs/formats/plan.md.
 class Plan {
  public:
-  /// `documents`: digest of the encoder that `tokens` counts for; needed in mode pack, where it is content.
-  /// Throws InvalidInput if no item is left, with the coverage in the message.
+  /// `documents`: digest of the encoder that `tokens` counts for, where items are documents (mode pack),
+  /// whose content it is; none: they are pictures. Throws InvalidInput if no item is left, with the coverage
+  /// in the message.
   Plan(const index::Index& index, const spec::DataOptions& options, uint64_t seed, TokenCount tokens,
        const Digest& documents = {}, PlanPart part = PlanPart::kTraining);
   ~Plan();
@@ -82,9 +83,9 @@ class Plan {
   /// Captions that may be drawn for a sample, by their numbers in its shard; none where captions are not
   /// wanted.
   [[nodiscard]] std::vector<uint32_t> captions_of(int64_t sample) const;
-  /// Mode pack has one, of no pixels.
+  /// Documents have one, of no pixels.
   [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
-  [[nodiscard]] bool packs_documents() const { return options_.mode == "pack"; }
+  [[nodiscard]] bool packs_documents() const { return of_documents_; }
   [[nodiscard]] const index::Index& index() const { return index_; }
   [[nodiscard]] const Order& order() const { return *order_; }
   [[nodiscard]] const Coverage& coverage() const { return coverage_; }
@@ -120,6 +121,7 @@ class Plan {
 
   const index::Index& index_;  // outlives the plan
   spec::DataOptions options_;
+  bool of_documents_;
   uint64_t seed_;
   TokenCount tokens_;
   std::vector<Bucket> buckets_;

@@ -28,6 +28,7 @@ class Reporter {
   Reporter(const Plan& plan, const PackOptions& options, PlanReport& report)
       : plan_(plan), options_(options), report_(report) {
     report_.packs_documents = plan.packs_documents();
+    report_.packs_pictures = options.packs_pictures();
     report_.max_row_tokens = options.max_tokens;
     for (const Bucket bucket : plan.buckets()) report_.buckets.push_back({bucket, 0});
   }
@@ -56,7 +57,7 @@ class Reporter {
     report_.balance_bound_mean /= steps;
     report_.slots_mean /= steps;
     if (options_.max_tokens > 0) {
-      report_.row_fill = part_of(static_cast<double>(report_.tokens),
+      report_.row_fill = part_of(static_cast<double>(row_positions_),
                                  report_.micro_batches * static_cast<double>(options_.max_tokens));
     }
     report_.micro_batches /= steps * options_.num_ranks;
@@ -88,7 +89,10 @@ class Reporter {
   void add(const MicroBatch& slot) {
     if (slot.items.empty()) return;
     report_.micro_batches += 1.0;
-    if (plan_.packs_documents()) return;
+    if (options_.max_tokens > 0) {
+      for (const Item& item : slot.items) row_positions_ += row_positions(item, plan_.buckets(), options_);
+      return;
+    }
     int64_t longest = 0;
     for (const Item& item : slot.items) longest = std::max<int64_t>(longest, item.num_tokens);
     for (const Item& item : slot.items) report_.padded_tokens += longest - item.num_tokens;
@@ -98,6 +102,7 @@ class Reporter {
   const PackOptions& options_;
   PlanReport& report_;
   int64_t last_sample_ = -2;
+  int64_t row_positions_ = 0;  // of all rows, mode pack
 };
 
 }  // namespace
@@ -109,7 +114,7 @@ double granularity_bound(const PackedStep& packed, const std::vector<Bucket>& bu
     for (const MicroBatch& slot : slots) {
       for (const Item& item : slot.items) {
         if (options.max_tokens > 0) {
-          shares.push_back(document_work(item, options));
+          shares.push_back(row_share(item, buckets, options));
           continue;
         }
         const Bucket bucket = buckets[static_cast<size_t>(item.bucket)];
@@ -179,8 +184,8 @@ std::string PlanReport::to_json() const {
         {"micro_batches", micro_batches}}},
       {"shuffle", {{"displacement", displacement}, {"neighbours_kept", neighbours_kept}}},
   };
+  if (packs_documents || packs_pictures) json["rows"] = {{"max_tokens", max_row_tokens}, {"fill", row_fill}};
   if (packs_documents) {
-    json["rows"] = {{"max_tokens", max_row_tokens}, {"fill", row_fill}};
     json["documents"] = {
         {"too_short", coverage.too_short}, {"cut", coverage.cut}, {"cut_tokens", coverage.cut_tokens}};
     return json.dump(2);
@@ -218,6 +223,9 @@ std::string PlanReport::to_table() const {
                                      tokens + padded_tokens));
   row("pixel padding",
       fmt::format("0 of {}; buckets cut off {:.1f} % of a picture", pixels, 100.0 * cropped_mean));
+  if (packs_pictures)
+    row("packs", fmt::format("of pictures of any shapes, at most {} positions, are {:.1f} % full",
+                             max_row_tokens, 100.0 * row_fill));
   text += table_of_work();
   text += "bucket       items\n";
   for (const auto& [bucket, count] : buckets) {

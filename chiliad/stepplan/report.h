@@ -21,8 +21,9 @@ struct PlanReport {
   Coverage coverage;
 
   bool packs_documents = false;  ///< mode pack: items are documents, micro-batches are rows
+  bool packs_pictures = false;   ///< mode pack: rows are of pictures
   int64_t max_row_tokens = 0;    ///< mode pack
-  double row_fill = 0.0;  ///< mode pack: tokens / (rows * max_row_tokens); what is missing is not padded
+  double row_fill = 0.0;  ///< mode pack: positions / (rows * max_row_tokens); what is missing is not padded
 
   int64_t tokens = 0;         ///< of captions, without padding; of documents, after the cut
   int64_t padded_tokens = 0;  ///< that micro-batches hold beside them

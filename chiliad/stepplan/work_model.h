@@ -11,7 +11,8 @@
 namespace chiliad::stepplan {
 
 /// The micro-batches that need most memory of those that these options allow: one of each bucket, with the
-/// longest captions; or a full row, of one document or of documents of full length.
+/// longest captions; or a full row, of one document or of documents of full length, or of each bucket's
+/// pictures.
 [[nodiscard]] std::vector<spec::BatchShape> largest_batches(const spec::ModelOptions& model,
                                                             const spec::DataOptions& data);
 
@@ -21,5 +22,8 @@ namespace chiliad::stepplan {
 
 /// The same of rows of documents in a language model.
 [[nodiscard]] RowWork make_row_work(const spec::ModelOptions& model, const spec::Rates& rates);
+
+/// Positions of pictures in packs: one a patch, and one a token of the caption where both are one sequence.
+[[nodiscard]] PicturePositions make_picture_positions(const spec::ModelOptions& model);
 
 }  // namespace chiliad::stepplan

@@ -321,8 +321,8 @@ double Trainer::step_flops(const loader::RankStep& step) const {
   const int64_t side = spec::token_pixels(setup_.run->model);
   for (const auto& batch : step.slots) {
     for (size_t i = 0; i < batch.items.size(); ++i) {
-      const spec::BatchShape shape{1, (batch.bucket.width / side) * (batch.bucket.height / side),
-                                   batch.token_counts[i]};
+      const stepplan::Bucket bucket = batch.shape_of(i);
+      const spec::BatchShape shape{1, (bucket.width / side) * (bucket.height / side), batch.token_counts[i]};
       flops += spec::trained_work(table_, shape, trained_).flops();
     }
   }

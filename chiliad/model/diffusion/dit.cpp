@@ -4,7 +4,6 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/model/diffusion/transformer_layer.h"
-#include "chiliad/ops/attention.h"
 #include "chiliad/ops/modulation.h"
 
 namespace chiliad::model {
@@ -33,12 +32,12 @@ class DitBlock final : public TransformerLayer {
 
   void forward(Carry& carry) const override {
     const auto m = modulation("norm1.linear", carry.get("condition"), 6);  // 6 x [B, 1, D]
-    at::Tensor x = carry.get("image");                                     // [B, N, D]
-    const auto qkv = products_of_norm(x, m[0], m[1], {"attn1.to_q", "attn1.to_k", "attn1.to_v"});
-    const at::Tensor mixed = ops::attention(qkv[0], qkv[1], qkv[2], options().heads, {});
-    x = ops::gated_residual(x, m[2], linear("attn1.to_out.0", mixed));
-    const at::Tensor out = feed_forward("ff", x, m[3], m[4], options().mlp_norm_eps);
-    carry.set("image", ops::gated_residual(x, m[5], out));
+    const auto lengths = image_lengths(carry);
+    at::Tensor x = carry.get("image");  // [B, N, D]
+    const auto own = image_stream("attn1", x, m[0], m[1], lengths);
+    x = ops::gated_residual(x, m[2], linear("attn1.to_out.0", attend(own, lengths)), lengths);
+    const at::Tensor out = feed_forward("ff", x, m[3], m[4], lengths, options().mlp_norm_eps);
+    carry.set("image", ops::gated_residual(x, m[5], out, lengths));
   }
 };
 
@@ -48,7 +47,7 @@ class DitHead final : public TransformerLayer {
 
   void forward(Carry& carry) const override {
     const auto m = modulation("proj_out_1", carry.get("condition"), 2);  // shift, scale
-    const auto out = products_of_norm(carry.get("image"), m[0], m[1], {"proj_out_2"});
+    const auto out = products_of_norm(carry.get("image"), m[0], m[1], {"proj_out_2"}, image_lengths(carry));
     carry.set("prediction", latents_of(out[0], carry, ops::PatchOrder::kChannelLast));
   }
 };

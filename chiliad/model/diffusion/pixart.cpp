@@ -4,7 +4,6 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/model/diffusion/transformer_layer.h"
-#include "chiliad/ops/attention.h"
 #include "chiliad/ops/linear.h"
 #include "chiliad/ops/modulation.h"
 
@@ -51,22 +50,21 @@ class PixartBlock final : public TransformerLayer {
 
   void forward(Carry& carry) const override {
     const auto m = (carry.get("modulation") + param("scale_shift_table")).chunk(6, 1);  // 6 x [B, 1, D]
-    at::Tensor x = carry.get("image");                                                  // [B, N, D]
-    const auto qkv = products_of_norm(x, m[0], m[1], {"attn1.to_q", "attn1.to_k", "attn1.to_v"});
-    const at::Tensor mixed = ops::attention(qkv[0], qkv[1], qkv[2], options().heads, {});
-    x = ops::gated_residual(x, m[2], linear("attn1.to_out.0", mixed));
-    x = x + caption(x, carry);
-    carry.set("image", ops::gated_residual(x, m[5], feed_forward("ff", x, m[3], m[4])));
+    const auto lengths = image_lengths(carry);
+    at::Tensor x = carry.get("image");  // [B, N, D]
+    const auto own = image_stream("attn1", x, m[0], m[1], lengths);
+    x = ops::gated_residual(x, m[2], linear("attn1.to_out.0", attend(own, lengths)), lengths);
+    x = x + caption(x, carry, lengths);
+    carry.set("image", ops::gated_residual(x, m[5], feed_forward("ff", x, m[3], m[4], lengths), lengths));
   }
 
  private:
   /// Of x itself: the norm before the MLP is the block's second one.
-  [[nodiscard]] at::Tensor caption(const at::Tensor& x, const Carry& carry) const {
+  [[nodiscard]] at::Tensor caption(const at::Tensor& x, const Carry& carry, const Lengths& lengths) const {
     const at::Tensor& text = carry.get("text");
     const at::Tensor mask = carry.has("text_mask") ? carry.get("text_mask") : at::Tensor();
-    const at::Tensor seen = ops::attention(linear("attn2.to_q", x), linear("attn2.to_k", text),
-                                           linear("attn2.to_v", text), options().heads, mask);
-    return linear("attn2.to_out.0", seen);
+    const ops::Stream of{linear("attn2.to_q", x), linear("attn2.to_k", text), linear("attn2.to_v", text)};
+    return linear("attn2.to_out.0", attend(of, mask, lengths, text_lengths(carry)));
   }
 };
 
@@ -76,7 +74,7 @@ class PixartHead final : public TransformerLayer {
 
   void forward(Carry& carry) const override {
     const auto m = (carry.get("condition").unsqueeze(1) + param("scale_shift_table")).chunk(2, 1);
-    const auto out = products_of_norm(carry.get("image"), m[0], m[1], {"proj_out"});
+    const auto out = products_of_norm(carry.get("image"), m[0], m[1], {"proj_out"}, image_lengths(carry));
     carry.set("prediction", latents_of(out[0], carry, ops::PatchOrder::kChannelLast));
   }
 };

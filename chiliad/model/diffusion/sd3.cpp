@@ -4,7 +4,6 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/model/diffusion/transformer_layer.h"
-#include "chiliad/ops/attention.h"
 #include "chiliad/ops/modulation.h"
 
 namespace chiliad::model {
@@ -17,14 +16,25 @@ class Sd3Positions final : public TransformerLayer {
   using TransformerLayer::TransformerLayer;
 
   void forward(Carry& carry) const override {
-    const at::Tensor& latents = carry.get("latents");
+    if (!carry.has("image_grids")) {
+      const at::Tensor& latents = carry.get("latents");
+      carry.set("image_positions",
+                positions_of({latents.size(2) / options().patch, latents.size(3) / options().patch}));
+      return;
+    }
+    std::vector<at::Tensor> parts;
+    for (const Grid& grid : grids_in(carry.get("image_grids"))) parts.push_back(positions_of(grid));
+    carry.set("image_positions", at::cat(parts, 0));
+  }
+
+ private:
+  /// The middle of the table.
+  [[nodiscard]] at::Tensor positions_of(const Grid& grid) const {
     const int64_t most = options().max_positions;
-    const int64_t rows = latents.size(2) / options().patch;
-    const int64_t columns = latents.size(3) / options().patch;
     const at::Tensor table = params()[0].view({most, most, decl().width});
-    carry.set("image_positions", table.narrow(0, (most - rows) / 2, rows)
-                                     .narrow(1, (most - columns) / 2, columns)
-                                     .reshape({rows * columns, decl().width}));
+    return table.narrow(0, (most - grid.rows) / 2, grid.rows)
+        .narrow(1, (most - grid.columns) / 2, grid.columns)
+        .reshape({grid.rows * grid.columns, decl().width});
   }
 };
 
@@ -55,23 +65,24 @@ class Sd3Block final : public TransformerLayer {
     const auto m = modulation("norm1.linear", condition, dual_ ? 9 : 6);  // each [B, 1, D]
     // The last block's text is only read: scale and shift, in this order.
     const auto c = modulation("norm1_context.linear", condition, last_ ? 2 : 6);
+    const auto n = image_lengths(carry);
+    const auto t = text_lengths(carry);
     const auto [mixed, text_mixed] =
-        ops::joint_attention(image_stream("attn", image, m[0], m[1]),
-                             text_stream("attn", text, c[last_ ? 1 : 0], c[last_ ? 0 : 1]), options().heads);
-    at::Tensor x = ops::gated_residual(image, m[2], linear("attn.to_out.0", mixed));
-    if (dual_) x = ops::gated_residual(x, m[8], second_attention(image, m[6], m[7]));
+        attend_jointly(image_stream("attn", image, m[0], m[1], n),
+                       text_stream("attn", text, c[last_ ? 1 : 0], c[last_ ? 0 : 1], t), n, t);
+    at::Tensor x = ops::gated_residual(image, m[2], linear("attn.to_out.0", mixed), n);
+    if (dual_) x = ops::gated_residual(x, m[8], second_attention(image, m[6], m[7], n), n);
     if (!last_) {
-      const at::Tensor y = ops::gated_residual(text, c[2], linear("attn.to_add_out", text_mixed));
-      carry.set("text", ops::gated_residual(y, c[5], feed_forward("ff_context", y, c[3], c[4])));
+      const at::Tensor y = ops::gated_residual(text, c[2], linear("attn.to_add_out", text_mixed), t);
+      carry.set("text", ops::gated_residual(y, c[5], feed_forward("ff_context", y, c[3], c[4], t), t));
     }
-    carry.set("image", ops::gated_residual(x, m[5], feed_forward("ff", x, m[3], m[4])));
+    carry.set("image", ops::gated_residual(x, m[5], feed_forward("ff", x, m[3], m[4], n), n));
   }
 
  private:
   [[nodiscard]] at::Tensor second_attention(const at::Tensor& image, const at::Tensor& shift,
-                                            const at::Tensor& scale) const {
-    const auto own = image_stream("attn2", image, shift, scale);
-    return linear("attn2.to_out.0", ops::attention(own.q, own.k, own.v, options().heads, {}));
+                                            const at::Tensor& scale, const Lengths& lengths) const {
+    return linear("attn2.to_out.0", attend(image_stream("attn2", image, shift, scale, lengths), lengths));
   }
 
   bool dual_;
@@ -84,7 +95,7 @@ class Sd3Head final : public TransformerLayer {
 
   void forward(Carry& carry) const override {
     const auto m = modulation("norm_out.linear", carry.get("condition"), 2);  // scale, shift
-    const auto out = products_of_norm(carry.get("image"), m[1], m[0], {"proj_out"});
+    const auto out = products_of_norm(carry.get("image"), m[1], m[0], {"proj_out"}, image_lengths(carry));
     carry.set("prediction", latents_of(out[0], carry, ops::PatchOrder::kChannelLast));
   }
 };

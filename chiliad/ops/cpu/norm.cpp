@@ -82,6 +82,21 @@ void norm_row_backward(const T* x, const T* scale, const float* gradient, const 
 
 }  // namespace
 
+RowRuns::RowRuns(int64_t rows, int64_t items, const std::vector<int64_t>& lengths) : count_(items) {
+  if (lengths.empty()) {
+    length_ = rows / items;
+    CHILIAD_CHECK_EQ(length_ * items, rows);
+    return;
+  }
+  CHILIAD_CHECK_EQ(static_cast<int64_t>(lengths.size()), items);
+  begins_.push_back(0);
+  for (size_t item = 0; item < lengths.size(); ++item) {
+    begins_.push_back(begins_.back() + lengths[item]);
+    items_.insert(items_.end(), static_cast<size_t>(lengths[item]), static_cast<int32_t>(item));
+  }
+  CHILIAD_CHECK_EQ(begins_.back(), rows);
+}
+
 at::Tensor row_moments(const at::Tensor& x, double eps) {
   const at::Tensor moments = at::empty({x.size(0), 2}, x.options().dtype(at::kFloat));
   const Matrix from(x);
@@ -102,12 +117,10 @@ NormRows::NormRows(const NormInput& input, const at::Tensor& moments)
       shift_(input.shift),
       scale_(input.scale),
       moments_(moments),
-      rows_an_item_(x_.rows / shift_.rows) {
-  CHILIAD_CHECK_EQ(rows_an_item_ * shift_.rows, x_.rows);
-}
+      runs_(x_.rows, shift_.rows, input.lengths) {}
 
 void NormRows::read(int64_t row, int64_t first, int64_t count, float* out) const {
-  const int64_t item = row / rows_an_item_;
+  const int64_t item = runs_.item_of(row);
   const float* moments = row_of<float>(moments_, row);
   const Lanes mean = all(moments[0]);
   const Lanes root = all(moments[1]);
@@ -133,7 +146,7 @@ NormInput norm_backward(const NormInput& input, const at::Tensor& moments, const
   const Matrix of_x(result.x);
   const Matrix of_shift(result.shift);
   const Matrix of_scale(result.scale);
-  const int64_t rows = x.rows / scale.rows;
+  const RowRuns runs(x.rows, scale.rows, input.lengths);
   with_type(x, [&](auto type) {
     using T = decltype(type);
     for_each_part(scale.rows, [&](int64_t item) {
@@ -141,7 +154,7 @@ NormInput norm_backward(const NormInput& input, const at::Tensor& moments, const
       float* scale_sums = scratch(kScale, x.columns);
       std::fill(shift_sums, shift_sums + x.columns, 0.0F);
       std::fill(scale_sums, scale_sums + x.columns, 0.0F);
-      for (int64_t row = item * rows; row < (item + 1) * rows; ++row) {
+      for (int64_t row = runs.begin(item); row < runs.end(item); ++row) {
         norm_row_backward(row_of<T>(x, row), row_of<T>(scale, item), row_of<float>(upstream, row),
                           row_of<float>(of_rows, row), x.columns, row_of<T>(of_x, row), shift_sums,
                           scale_sums);
@@ -153,19 +166,20 @@ NormInput norm_backward(const NormInput& input, const at::Tensor& moments, const
   return result;
 }
 
-at::Tensor gate_forward(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y) {
+at::Tensor gate_forward(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y,
+                        const std::vector<int64_t>& lengths) {
   const at::Tensor out = at::empty_like(x);
   const Matrix base(x);
   const Matrix share(gate);
   const Matrix more(y);
   const Matrix to(out);
-  const int64_t rows = base.rows / share.rows;
+  const RowRuns runs(base.rows, share.rows, lengths);
   with_type(base, [&](auto type) {
     using T = decltype(type);
     for_each_part((base.rows + kRowsAPart - 1) / kRowsAPart, [&](int64_t part) {
       const int64_t end = std::min(base.rows, (part + 1) * kRowsAPart);
       for (int64_t row = part * kRowsAPart; row < end; ++row) {
-        const T* g = row_of<T>(share, row / rows);
+        const T* g = row_of<T>(share, runs.item_of(row));
         const T* a = row_of<T>(base, row);
         const T* b = row_of<T>(more, row);
         T* result = row_of<T>(to, row);
@@ -180,7 +194,8 @@ at::Tensor gate_forward(const at::Tensor& x, const at::Tensor& gate, const at::T
 }
 
 std::pair<at::Tensor, at::Tensor> gate_backward(const at::Tensor& gate, const at::Tensor& y,
-                                                const at::Tensor& gradient) {
+                                                const at::Tensor& gradient,
+                                                const std::vector<int64_t>& lengths) {
   const at::Tensor of_gate = at::empty_like(gate);
   const at::Tensor of_y = at::empty_like(y);
   const Matrix share(gate);
@@ -188,14 +203,14 @@ std::pair<at::Tensor, at::Tensor> gate_backward(const at::Tensor& gate, const at
   const Matrix upstream(gradient);
   const Matrix to_gate(of_gate);
   const Matrix to_y(of_y);
-  const int64_t rows = value.rows / share.rows;
+  const RowRuns runs(value.rows, share.rows, lengths);
   with_type(value, [&](auto type) {
     using T = decltype(type);
     for_each_part(share.rows, [&](int64_t item) {
       float* sums = scratch(kShift, value.columns);
       std::fill(sums, sums + value.columns, 0.0F);
       const T* g = row_of<T>(share, item);
-      for (int64_t row = item * rows; row < (item + 1) * rows; ++row) {
+      for (int64_t row = runs.begin(item); row < runs.end(item); ++row) {
         const T* a = row_of<T>(value, row);
         const T* up = row_of<T>(upstream, row);
         T* result = row_of<T>(to_y, row);

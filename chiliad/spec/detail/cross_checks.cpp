@@ -396,8 +396,10 @@ Found check_encoders(const RunFile& file) {
   return std::nullopt;
 }
 
-/// Language models train on documents, the others on pictures.
+/// Language models train on packs of documents, the others on pictures; those on latents on packs of them,
+/// too.
 Found check_mode(const RunFile& file) {
+  if (is_latent_diffusion(file.model)) return std::nullopt;
   const std::string wanted = is_language_model(file.model) ? "pack" : "bucket";
   if (file.data.mode == wanted) return std::nullopt;
   return Conflict{"data.mode", fmt::format("expected {} for family {}, got {}. Change one of them", wanted,
@@ -484,8 +486,9 @@ Found check_tensor_parallel(const RunFile& file) {
                               tp, obstacle, smaller)};
 }
 
-Found check_documents(const DataOptions& data) {
-  const bool pack = data.mode == "pack";
+Found check_documents(const RunFile& file) {
+  const DataOptions& data = file.data;
+  const bool pack = is_language_model(file.model);
   if (pack && data.micro_batch_tokens < data.sequence_length) {
     return Conflict{"data.micro_batch_tokens",
                     fmt::format("expected at least data.sequence_length ({}), got {}. Did you mean {}?",
@@ -494,10 +497,9 @@ Found check_documents(const DataOptions& data) {
   for (const auto& [key, value] :
        {std::pair("data.tokenizer", data.tokenizer), {"data.end_token", data.end_token}}) {
     if (pack || value.empty()) continue;
-    return Conflict{key,
-                    fmt::format("expected nothing where data.mode is bucket (its captions are bytes), got "
-                                "'{}'. Set data.mode to pack, or leave it out",
-                                value)};
+    return Conflict{
+        key, fmt::format("expected nothing for family {}, which reads no documents, got '{}'. Leave it out",
+                         file.model.family, value)};
   }
   if (pack && data.tokenizer.empty() && !data.end_token.empty()) {
     return Conflict{"data.end_token",
@@ -521,7 +523,7 @@ Found find_conflict(const RunFile& file) {
   }
   if (auto conflict = check_mode(file)) return conflict;
   if (auto conflict = check_languages(file)) return conflict;
-  if (auto conflict = check_documents(file.data)) return conflict;
+  if (auto conflict = check_documents(file)) return conflict;
   if (auto conflict = check_built(file.parallel)) return conflict;
   if (auto conflict = check_layout(file.parallel)) return conflict;
   if (auto conflict = check_budget(file.parallel)) return conflict;

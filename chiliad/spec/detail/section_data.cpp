@@ -19,15 +19,16 @@ Section data_section() {
            "folder made by `chiliad data index`, kept as written; may move, its identity is checked on "
            "resume"},
           {"mode", at<&O::mode>, ChoiceRule{{"bucket", "pack"}}, kContent,
-           "bucket: a micro-batch holds pictures of one shape; pack: documents one after another, without "
-           "padding"},
+           "bucket: a micro-batch holds pictures of one shape; pack: documents, or latents of any shapes "
+           "(dit, "
+           "pixart, sd3, flux), one after another, without padding"},
           {"tokenizer", at<&O::tokenizer>, TextRule{}, kFree,
-           "mode pack: a tokenizer.json; may move, its identity is checked on resume; empty: bytes"},
+           "documents: a tokenizer.json; may move, its identity is checked on resume; empty: bytes"},
           {"end_token", at<&O::end_token>, TextRule{}, kContent,
-           "mode pack: content of the token behind each document, such as <|endoftext|>; empty: none (bytes "
+           "documents: content of the token behind each document, such as <|endoftext|>; empty: none (bytes "
            "have their own)"},
           {"sequence_length", at<&O::sequence_length>, WholeRule{1, 1 << 24}, kContent,
-           "mode pack: a document is cut to so many positions, each with the next token as its target"},
+           "a document is cut to so many positions, each with the next token as its target"},
           {"batch", at<&O::batch>, WholeRule{1, 10'000'000}, kContent, "items a step, over all ranks"},
           {"resolution", at<&O::resolution>, WholeRule{1, 65536}, kContent,
            "buckets hold about resolution * resolution pixels"},
@@ -43,7 +44,7 @@ Section data_section() {
            TextListRule{R"(^[A-Za-z][A-Za-z0-9_-]{0,31}$)", "language tags such as en or pt-BR", true},
            kContent,
            "captions to draw from, per item among those that it has; []: pictures are trained without "
-           "captions (autoencoder), or all (mode pack)"},
+           "captions (autoencoder), or all (documents)"},
           {"limit", at<&O::limit>, WholeRule{0, INT64_MAX}, kContent,
            "use only so many items of the index, by a keyed choice; 0: all"},
           {"held_out", at<&O::held_out>, WholeRule{0, INT64_MAX}, kContent,
@@ -66,9 +67,10 @@ Section data_section() {
           {"max_bad_fraction", at<&O::max_bad_fraction>, NumberRule{0.0, 1.0, false, false}, kContent,
            "the run stops above it, once 100 items were seen"},
           {"micro_batch_items", at<&O::micro_batch_items>, WholeRule{1, 1'000'000}, kFree,
-           "most items of a micro-batch"},
+           "mode bucket: most items of a micro-batch"},
           {"micro_batch_tokens", at<&O::micro_batch_tokens>, WholeRule{1, 1 << 24}, kFree,
-           "mode pack: most positions of a micro-batch; at least sequence_length"},
+           "mode pack: most positions of a micro-batch; at least sequence_length, or those of the largest "
+           "picture: one a patch and, of sd3 and flux, one a token of its caption"},
           {"loader_threads", at<&O::loader_threads>, WholeRule{1, 1024}, kFree,
            "threads that read and decode, for each rank"},
           {"prefetch_steps", at<&O::prefetch_steps>, WholeRule{1, 1024}, kFree,

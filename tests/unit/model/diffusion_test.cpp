@@ -201,7 +201,7 @@ TEST(Sd3Test, PicturesLargerThanTheTableAreRefused) {
 }
 
 TEST(FluxTest, TextIsAtTheOrigin) {
-  const at::Tensor positions = flux_positions(2, 2, 3);
+  const at::Tensor positions = flux_positions(2, {{2, 3}});
   EXPECT_EQ(positions.size(0), 8);
   EXPECT_EQ(positions.narrow(0, 0, 2).abs().sum().item<float>(), 0.0F);
   EXPECT_EQ(positions[7][1].item<float>(), 1.0F);

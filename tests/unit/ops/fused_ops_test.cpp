@@ -128,6 +128,31 @@ TEST_F(FusedOpsTest, GatedResidualMatches) {
                {values({3, 37, 21}, 4), values({3, 1, 21}, 5), values({3, 37, 21}, 6)});
 }
 
+/// Rows of the items of a pack; together 111.
+const std::vector<int64_t>& pack_lengths() {
+  static const std::vector<int64_t> kLengths{1, 70, 7, 33};
+  return kLengths;
+}
+
+TEST_F(FusedOpsTest, NormModulateLinearsOfAPackMatch) {
+  const auto op = [](const auto& made) {
+    return [made](const Tensors& in) {
+      return made(in[0], in[1], in[2], 1e-5, std::vector<LinearParams>{{in[3], in[4]}}, pack_lengths());
+    };
+  };
+  expect_exact(op([](const auto&... a) { return norm_modulate_linears(a...); }),
+               op([](const auto&... a) { return plain::norm_modulate_linears(a...); }),
+               {values({1, 111, 37}, 1) + 0.4, values({4, 1, 37}, 2), values({4, 1, 37}, 3),
+                values({33, 37}, 51), values({33}, 61)});
+}
+
+TEST_F(FusedOpsTest, GatedResidualOfAPackMatches) {
+  expect_exact(
+      [](const Tensors& in) { return Tensors{gated_residual(in[0], in[1], in[2], pack_lengths())}; },
+      [](const Tensors& in) { return Tensors{plain::gated_residual(in[0], in[1], in[2], pack_lengths())}; },
+      {values({1, 111, 21}, 4), values({4, 1, 21}, 5), values({1, 111, 21}, 6)});
+}
+
 TEST_F(FusedOpsTest, ChunksOfOneProductAreTaken) {
   const Op chunked = [](const Tensors& in) {
     const auto parts = in[0].chunk(3, -1);
