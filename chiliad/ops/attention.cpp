@@ -21,15 +21,6 @@ at::Tensor split_heads(const at::Tensor& x, int64_t heads) {
       .transpose(1, 2);  // [B, heads, N, D / heads]
 }
 
-/// [B, N, D] or [R, D] as rows that may lie apart, without a copy where that can be.
-at::Tensor as_rows(const at::Tensor& x) {
-  const bool whole = x.stride(-1) == 1 || x.size(-1) == 1;
-  if (x.dim() == 2) return whole ? x : x.contiguous();
-  const bool regular = x.size(0) == 1 || x.stride(0) == x.size(1) * x.stride(1);
-  if (!whole || !regular) return x.reshape({-1, x.size(-1)}).contiguous();
-  return x.as_strided({x.size(0) * x.size(1), x.size(2)}, {x.stride(1), 1});
-}
-
 /// Blocks as lengths of queries and keys in turns.
 std::vector<cpu::AttentionBlock> blocks_of(const std::vector<int64_t>& lengths) {
   std::vector<cpu::AttentionBlock> blocks;
@@ -63,7 +54,8 @@ struct BlockAttention : public torch::autograd::Function<BlockAttention> {
     const auto input =
         input_of(saved[0], saved[1], saved[2], context->saved_data["heads"].toInt(),
                  context->saved_data["mask"].toTensor(), context->saved_data["lengths"].toIntVector());
-    const auto of = cpu::attention_backward(input, {as_rows(saved[3]), saved[4]}, as_rows(gradients[0]));
+    const auto of =
+        cpu::attention_backward(input, {cpu::as_rows(saved[3]), saved[4]}, cpu::as_rows(gradients[0]));
     return {
         of.q.view(saved[0].sizes()), of.k.view(saved[1].sizes()), of.v.view(saved[2].sizes()), {}, {}, {}};
   }
@@ -72,7 +64,7 @@ struct BlockAttention : public torch::autograd::Function<BlockAttention> {
   static cpu::AttentionInput input_of(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                       int64_t heads, const at::Tensor& mask,
                                       const std::vector<int64_t>& lengths) {
-    return {as_rows(q), as_rows(k), as_rows(v), heads, blocks_of(lengths), mask};
+    return {cpu::as_rows(q), cpu::as_rows(k), cpu::as_rows(v), heads, blocks_of(lengths), mask};
   }
 };
 

@@ -291,7 +291,7 @@ std::vector<at::Tensor> norm_modulate_linears(const at::Tensor& x, const at::Ten
                                               const std::vector<LinearParams>& params,
                                               const std::vector<int64_t>& lengths) {
   const auto normed_rows = [x, shift, scale, eps, lengths] {
-    return ops::norm_modulate(x, repeat_for_rows(shift, lengths), repeat_for_rows(scale, lengths), eps);
+    return ops::norm_modulate(x, shift, scale, eps, lengths);
   };
   return remade_for_all(normed_rows, [&](const at::Tensor& normed) {
     std::vector<at::Tensor> outs;

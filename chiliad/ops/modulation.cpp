@@ -5,7 +5,7 @@
 
 #include "chiliad/ops/cpu/norm.h"
 #include "chiliad/ops/cpu/tensor_rows.h"
-#include "chiliad/ops/remake.h"
+#include "chiliad/ops/cpu/values.h"
 
 namespace chiliad::ops {
 namespace {
@@ -32,16 +32,81 @@ struct GatedResidual : public torch::autograd::Function<GatedResidual> {
   }
 };
 
+/// With kernels, whose statistics are [R, 2]; or ATen's, whose mean and rstd are [..., 1] each.
+struct NormModulate : public torch::autograd::Function<NormModulate> {
+  static Variable forward(AutogradContext* context, const Variable& x, const Variable& shift,
+                          const Variable& scale, double eps, const std::vector<int64_t>& lengths) {
+    context->saved_data["eps"] = eps;
+    context->saved_data["lengths"] = lengths;
+    if (cpu::takes_values({x, shift, scale})) {
+      const cpu::NormInput input{as_matrix(x), as_matrix(shift), as_matrix(scale), lengths};
+      const at::Tensor moments = cpu::row_moments(input.x, eps);
+      context->save_for_backward({x, shift, scale, moments});
+      return cpu::norm_forward(input, moments).view(x.sizes());
+    }
+    const auto [normed, mean, root] = at::native_layer_norm(x, {x.size(-1)}, {}, {}, eps);
+    context->save_for_backward({x, shift, scale, mean, root});
+    return at::addcmul(normed + shift, normed, scale);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    return saved.size() == 4 ? kernel_backward(*context, saved, gradients[0])
+                             : plain_backward(*context, saved, gradients[0]);
+  }
+
+ private:
+  static variable_list kernel_backward(AutogradContext& context, const variable_list& saved,
+                                       const at::Tensor& gradient) {
+    const cpu::NormInput input{as_matrix(saved[0]), as_matrix(saved[1]), as_matrix(saved[2]),
+                               context.saved_data["lengths"].toIntVector()};
+    const auto of = cpu::norm_backward(input, saved[3], as_matrix(gradient.to(at::kFloat)));
+    return {of.x.view(saved[0].sizes()),
+            of.shift.view(saved[1].sizes()),
+            of.scale.view(saved[2].sizes()),
+            {},
+            {}};
+  }
+
+  static variable_list plain_backward(AutogradContext& context, const variable_list& saved,
+                                      const at::Tensor& gradient) {
+    const at::Tensor& x = saved[0];
+    const at::Tensor& scale = saved[2];
+    at::Tensor along =
+        std::get<0>(at::native_layer_norm(x, {x.size(-1)}, {}, {}, context.saved_data["eps"].toDouble()));
+    const at::Tensor of_scale = along.mul_(gradient).sum_to_size(scale.sizes());
+    along.reset();
+    const at::Tensor inner = gradient * (scale + 1.0);
+    const at::Tensor of_x = std::get<0>(at::native_layer_norm_backward(
+        inner, x, {x.size(-1)}, saved[3], saved[4], {}, {}, {true, false, false}));
+    return {of_x, gradient.sum_to_size(saved[1].sizes()), of_scale, {}, {}};
+  }
+};
+
+struct Gelu : public torch::autograd::Function<Gelu> {
+  static Variable forward(AutogradContext* context, const Variable& x) {
+    context->save_for_backward({x});
+    return cpu::gelu_forward(x.contiguous());
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const at::Tensor x = context->get_saved_variables()[0];
+    return {cpu::gelu_backward(as_matrix(x), cpu::as_rows(gradients[0])).view(x.sizes())};
+  }
+};
+
 }  // namespace
 
-at::Tensor norm_modulate(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& scale, double eps) {
-  return remade([x, eps] { return at::layer_norm(x, {x.size(-1)}, {}, {}, eps); },
-                [&](const at::Tensor& normed) { return at::addcmul(normed + shift, normed, scale); });
+at::Tensor norm_modulate(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& scale, double eps,
+                         const std::vector<int64_t>& lengths) {
+  if (cpu::takes_values({x, shift, scale})) return NormModulate::apply(x, shift, scale, eps, lengths);
+  const std::vector<int64_t> none;
+  return NormModulate::apply(x, repeat_for_rows(shift, lengths), repeat_for_rows(scale, lengths), eps, none);
 }
 
 at::Tensor gated_residual(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y,
                           const std::vector<int64_t>& lengths) {
-  if (x.sizes() != y.sizes() || !cpu::takes({x, gate, y})) return plain::gated_residual(x, gate, y, lengths);
+  if (x.sizes() != y.sizes() || !cpu::takes_values({x, gate, y}))
+    return plain::gated_residual(x, gate, y, lengths);
   return GatedResidual::apply(x, gate, y, lengths);
 }
 
@@ -61,7 +126,7 @@ at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::T
 }
 
 at::Tensor gelu(const at::Tensor& x) {
-  return at::gelu(x, "tanh");
+  return cpu::takes_values({x}) ? Gelu::apply(x) : at::gelu(x, "tanh");
 }
 
 }  // namespace chiliad::ops

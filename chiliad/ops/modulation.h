@@ -8,9 +8,10 @@
 namespace chiliad::ops {
 
 /// LayerNorm without affine, then x * (1 + scale) + shift.
-/// x: [B, N, D]; shift, scale: [B, 1, D].   Source: DiT, adaLN.
+/// x: [B, N, D]; shift, scale: [B, 1, D]. lengths: as in gated_residual. Backward keeps x and the statistics
+/// of its rows alone.   Source: DiT, adaLN.
 [[nodiscard]] at::Tensor norm_modulate(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& scale,
-                                       double eps = 1e-6);
+                                       double eps = 1e-6, const std::vector<int64_t>& lengths = {});
 
 /// x + gate * y; gate: [B, 1, D]. lengths: x and y are a pack [1, R, D] of B items, of so many rows each;
 /// empty: items of equal length, [B, N, D].

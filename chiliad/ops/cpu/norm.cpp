@@ -137,6 +137,25 @@ void NormRows::read(int64_t row, int64_t first, int64_t count, float* out) const
   });
 }
 
+at::Tensor norm_forward(const NormInput& input, const at::Tensor& moments) {
+  const at::Tensor out = at::empty_like(input.x);
+  const NormRows rows(input, moments);
+  const Matrix to(out);
+  for_each_part((to.rows + kRowsAPart - 1) / kRowsAPart, [&](int64_t part) {
+    const int64_t end = std::min(to.rows, (part + 1) * kRowsAPart);
+    for (int64_t row = part * kRowsAPart; row < end; ++row) {
+      if (!to.is_bf16) {
+        rows.read(row, 0, to.columns, row_of<float>(to, row));
+        continue;
+      }
+      float* wide = scratch(kX, to.columns);
+      rows.read(row, 0, to.columns, wide);
+      write_values(to, row * to.columns, to.columns, wide);
+    }
+  });
+  return out;
+}
+
 NormInput norm_backward(const NormInput& input, const at::Tensor& moments, const at::Tensor& gradient) {
   const NormInput result{at::empty_like(input.x), at::empty_like(input.shift), at::empty_like(input.scale)};
   const Matrix x(input.x);

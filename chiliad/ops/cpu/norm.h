@@ -32,7 +32,7 @@ class RowRuns {
 };
 
 /// A layer norm without affine, then (1 + scale) x + shift: x [R, D]; shift and scale [B, D] of one type, for
-/// B runs of rows (RowRuns). Needs `takes`.
+/// B runs of rows (RowRuns). Needs `takes_values`.
 struct NormInput {
   at::Tensor x;
   at::Tensor shift;
@@ -56,6 +56,9 @@ class NormRows final : public Rows {
   Matrix moments_;
   RowRuns runs_;
 };
+
+/// All rows of the result, [R, D] of the type of x.
+[[nodiscard]] at::Tensor norm_forward(const NormInput& input, const at::Tensor& moments);
 
 /// gradient: [R, D] fp32, of the result.   returns: of x, shift and scale, of their type
 [[nodiscard]] NormInput norm_backward(const NormInput& input, const at::Tensor& moments,

@@ -11,9 +11,13 @@
 namespace chiliad::ops::cpu {
 
 bool takes(const std::vector<at::Tensor>& tensors) {
+  return (tensors.front().scalar_type() != at::kFloat || takes_fp32()) && takes_values(tensors);
+}
+
+bool takes_values(const std::vector<at::Tensor>& tensors) {
   if (!has_kernels()) return false;
   const auto type = tensors.front().scalar_type();
-  if (type != at::kBFloat16 && !(type == at::kFloat && takes_fp32())) return false;
+  if (type != at::kBFloat16 && type != at::kFloat) return false;
   return std::all_of(tensors.begin(), tensors.end(), [type](const at::Tensor& tensor) {
     return !tensor.defined() || (tensor.is_cpu() && tensor.scalar_type() == type);
   });
@@ -21,6 +25,15 @@ bool takes(const std::vector<at::Tensor>& tensors) {
 
 at::Tensor as_matrix(const at::Tensor& x) {
   return x.reshape({-1, x.size(-1)}).contiguous();
+}
+
+at::Tensor as_rows(const at::Tensor& x) {
+  const bool whole = x.stride(-1) == 1 || x.size(-1) == 1;
+  if (x.dim() == 2) return whole ? x : x.contiguous();
+  if (x.dim() != 3) return as_matrix(x);
+  const bool regular = x.size(0) == 1 || x.stride(0) == x.size(1) * x.stride(1);
+  if (!whole || !regular) return x.reshape({-1, x.size(-1)}).contiguous();
+  return x.as_strided({x.size(0) * x.size(1), x.size(2)}, {x.stride(1), 1});
 }
 
 Matrix::Matrix(const at::Tensor& tensor)

@@ -12,8 +12,15 @@ namespace chiliad::ops::cpu {
 /// True for tensors that the kernels take: on the CPU, all fp32 or all bf16, on a processor that has them.
 [[nodiscard]] bool takes(const std::vector<at::Tensor>& tensors);
 
+/// The same for what makes values from values and not products: there fp32 is taken on every processor with
+/// the kernels.
+[[nodiscard]] bool takes_values(const std::vector<at::Tensor>& tensors);
+
 /// All but the last dimension as rows, dense.
 [[nodiscard]] at::Tensor as_matrix(const at::Tensor& x);
+
+/// [B, N, D] or [R, D] as rows that may lie apart, [R, D], without a copy where that can be.
+[[nodiscard]] at::Tensor as_rows(const at::Tensor& x);
 
 /// Dense 2-D memory of a tensor, fp32 or bf16.
 struct Matrix {

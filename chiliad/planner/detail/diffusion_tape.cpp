@@ -65,8 +65,8 @@ Value DiffusionTape::modulation(const std::string& name, Value condition) {
   return ops_.tape().add({.inputs = {made}, .gradient = ops_.bytes(items() * outputs_of(name))});
 }
 
-Value DiffusionTape::normed(Value x, Value modulation, int64_t rows) {
-  return ops_.again(ops_.norm_modulate(x, modulation, rows, layer_.width), 2 * rows * layer_.width);
+Value DiffusionTape::normed(Value x, Value modulation, int64_t rows, bool apart) {
+  return ops_.again(ops_.norm_modulate(x, modulation, rows, layer_.width, apart));
 }
 
 Value DiffusionTape::norm_heads(Value x, int64_t rows) {
@@ -107,11 +107,8 @@ Value DiffusionTape::cross_attention(Value q, Value k, Value v) {
 }
 
 Value DiffusionTape::gated_residual(Value x, Value modulation, Value y, int64_t size) {
-  const Value gated = ops_.tape().add({.inputs = {y, modulation},
-                                       .result = 0,
-                                       .gradient = ops_.bytes(size),
-                                       .saved = {modulation, y},
-                                       .backward_work = ops_.bytes(size)});
+  const Value gated = ops_.tape().add(
+      {.inputs = {y, modulation}, .result = 0, .gradient = ops_.bytes(size), .saved = {modulation, y}});
   return ops_.add(x, gated, size);
 }
 
@@ -129,8 +126,8 @@ Value DiffusionTape::part(Value x, int64_t size) {
   return ops_.tape().add({.inputs = {x}, .gradient = ops_.bytes(size)});
 }
 
-void DiffusionTape::write_prediction(const std::string& name, Value image, Value modulation) {
-  const Value patches = linear(name, normed(image, modulation, image_rows()), image_rows());
+void DiffusionTape::write_prediction(const std::string& name, Value image, Value modulation, bool apart) {
+  const Value patches = linear(name, normed(image, modulation, image_rows(), apart), image_rows());
   const int64_t size = image_rows() * outputs_of(name);
   ops_.write(ops_.tape().add({.inputs = {patches}, .result = ops_.bytes(size)}));
 }

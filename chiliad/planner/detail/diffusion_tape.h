@@ -40,7 +40,7 @@ class DiffusionTape {
   /// All parts of a modulation: a view that norms and gates read.
   Value modulation(const std::string& name, Value condition);
   /// The modulated norm of x, held by its products alone.
-  Value normed(Value x, Value modulation, int64_t rows);
+  Value normed(Value x, Value modulation, int64_t rows, bool apart = false);
   /// Queries, keys and values, with the norm of heads where the layer has one.
   struct Stream {
     Value q = 0;
@@ -67,7 +67,7 @@ class DiffusionTape {
   /// A part of x whose gradient is put into one of all of x.
   Value part(Value x, int64_t size);
   /// The head's product and its latents.
-  void write_prediction(const std::string& name, Value image, Value modulation);
+  void write_prediction(const std::string& name, Value image, Value modulation, bool apart = false);
 
  private:
   [[nodiscard]] const spec::ParamDecl* find(const std::string& name) const;

@@ -20,7 +20,7 @@ void dit_embedding(DiffusionTape& on) {
 Value image_attention(DiffusionTape& on, Value image, Value m) {
   const auto own = on.image_stream("attn1", image, m);
   for (const Value value : {own.q, own.k, own.v}) on.ops().hold(value);
-  const Value mixed = on.ops().hold(on.self_attention(own, on.image_rows()));
+  const Value mixed = on.self_attention(own, on.image_rows());
   return on.gated_residual(image, m, on.linear("attn1.to_out.0", mixed, on.image_rows()), on.image_size());
 }
 

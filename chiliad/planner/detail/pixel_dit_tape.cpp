@@ -55,7 +55,7 @@ void image_embedding(TapeOps& ops, const Sizes& n) {
 Value after_norm(TapeOps& ops, Value x, Value modulation, const Sizes& n, int64_t out) {
   const int64_t own = n.items * ops.own_rows(n.image);
   const Value normed = ops.norm_modulate(x, modulation, own, n.d);
-  if (!ops.is_shared()) ops.again(normed, 2 * own * n.d);
+  if (!ops.is_shared()) ops.again(normed);
   return ops.gathered_linear(normed, n.image, n.d, out);
 }
 

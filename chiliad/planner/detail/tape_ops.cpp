@@ -50,44 +50,28 @@ Value TapeOps::layer_norm(Value x, int64_t rows, int64_t width) {
 }
 
 Value TapeOps::rms_norm(Value x, int64_t rows, int64_t width) {
+  return tape_.add({.inputs = {x}, .result = bytes(rows * width), .saved = {x}, .kept = kStatistic * rows});
+}
+
+Value TapeOps::norm_modulate(Value x, Value modulation, int64_t rows, int64_t width, bool apart) {
   const int64_t size = bytes(rows * width);
   return tape_.add({.inputs = {x},
                     .result = size,
-                    .saved = {x},
-                    .kept = kStatistic * rows,
-                    .forward_work = size,
-                    .backward_work = 3 * size});
-}
-
-Value TapeOps::norm_modulate(Value x, Value modulation, int64_t rows, int64_t width) {
-  const int64_t size = bytes(rows * width);
-  const Value normed = again(layer_norm(x, rows, width));
-  // x + shift, then + scale * x: the gradient comes to `normed` twice, and is summed for shift and scale.
-  return tape_.add({.inputs = {normed},
-                    .result = size,
-                    .saved = {normed, modulation},
-                    .forward_work = size,
-                    .backward_work = 2 * size});
+                    .saved = {x, modulation},
+                    .kept = 2 * kStatistic * rows,
+                    .forward_work = apart ? size : 0,
+                    .backward_work = apart ? size : 0});
 }
 
 Value TapeOps::gated_residual(Value x, Value modulation, Value y, int64_t size) {
   // The gradient of x is the result's own.
-  const Value gated = tape_.add({.inputs = {y},
-                                 .result = 0,
-                                 .gradient = bytes(size),
-                                 .saved = {modulation, y},
-                                 .backward_work = bytes(size)});
+  const Value gated =
+      tape_.add({.inputs = {y}, .result = 0, .gradient = bytes(size), .saved = {modulation, y}});
   return add(x, gated, size);
 }
 
 Value TapeOps::rotate(Value x, int64_t size) {
   return tape_.add({.inputs = {x}, .result = bytes(size)});
-}
-
-Value TapeOps::rotate_pairs(Value x, int64_t size) {
-  const int64_t wide = kFloat * size;
-  return tape_.add(
-      {.inputs = {x}, .result = bytes(size), .forward_work = 3 * wide, .backward_work = 3 * wide});
 }
 
 Value TapeOps::parts(Value x, int64_t whole) {

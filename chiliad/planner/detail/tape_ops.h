@@ -15,7 +15,8 @@ struct TapeSetup {
 };
 
 /// The operators of chiliad/ops and chiliad/layers on a tape: what each keeps, and what it needs for a
-/// moment. Sizes are numbers of values.
+/// moment, as the kernels of ops/cpu make them; where ATen's stand in for them, some need one tensor more.
+/// Sizes are numbers of values.
 class TapeOps {
  public:
   explicit TapeOps(const TapeSetup& setup) : setup_(setup) {}
@@ -41,11 +42,10 @@ class TapeOps {
   Value swiglu(Value gate, Value up, int64_t size);
   Value layer_norm(Value x, int64_t rows, int64_t width);
   Value rms_norm(Value x, int64_t rows, int64_t width);
-  Value norm_modulate(Value x, Value modulation, int64_t rows, int64_t width);
+  /// apart: rows of several items do not lie together, and are copied first.
+  Value norm_modulate(Value x, Value modulation, int64_t rows, int64_t width, bool apart = false);
   Value gated_residual(Value x, Value modulation, Value y, int64_t size);
   Value rotate(Value x, int64_t size);
-  /// Of ops/axis_rotary.h: made of many pieces in fp32.
-  Value rotate_pairs(Value x, int64_t size);
   /// A view of a part of x, `whole` values, whose gradient is put together again.
   Value parts(Value x, int64_t whole);
 

@@ -37,19 +37,6 @@ void sd3_embedding(DiffusionTape& on) {
   on.ops().write(on.ops().add(time, on.pooled_mlp("time_text_embed.text_embedder"), on.condition_size()));
 }
 
-struct Joint {
-  Value first = 0;
-  Value second = 0;
-};
-
-/// Rows of one of the joint attention's results as a linear layer takes them: those of several items do not
-/// lie together.
-Value rows_of(DiffusionTape& on, Value mixed, int64_t size) {
-  const Value part = on.part(mixed, size);
-  if (on.items() == 1) return part;
-  return on.ops().tape().add({.inputs = {part}, .result = on.ops().bytes(size), .passes_gradient = true});
-}
-
 /// beside: streams that the two were made of.
 Value joint_attention(DiffusionTape& on, const Stream& first, const Stream& second,
                       const std::vector<Stream>& beside = {}) {
@@ -75,7 +62,7 @@ void sd3_block(DiffusionTape& on) {
   const Value c = on.modulation("norm1_context.linear", condition);
   const Stream own = on.image_stream("attn", image, m);
   const Value mixed = on.ops().hold(joint_attention(on, own, on.text_stream("attn", text, c)));
-  const Value out = on.linear("attn.to_out.0", rows_of(on, mixed, on.image_size()), on.image_rows());
+  const Value out = on.linear("attn.to_out.0", on.part(mixed, on.image_size()), on.image_rows());
   Value x = on.gated_residual(image, m, out, on.image_size());
   if (dual) {
     const Value seen = on.self_attention(on.image_stream("attn2", image, m), on.image_rows());
@@ -86,7 +73,7 @@ void sd3_block(DiffusionTape& on) {
     on.ops().write(on.gated_residual(x, m, on.feed_forward("ff", x, m, on.image_rows()), on.image_size()));
     return;
   }
-  const Value told = on.linear("attn.to_add_out", rows_of(on, mixed, on.text_size()), on.text_rows());
+  const Value told = on.linear("attn.to_add_out", on.part(mixed, on.text_size()), on.text_rows());
   const Value y = on.gated_residual(text, c, told, on.text_size());
   const Value next =
       on.gated_residual(y, c, on.feed_forward("ff_context", y, c, on.text_rows()), on.text_size());
@@ -99,12 +86,14 @@ void sd3_block(DiffusionTape& on) {
 void head(DiffusionTape& on) {
   const Value image = on.ops().read(on.image_size());
   const Value condition = on.ops().read(on.condition_size());
-  on.write_prediction("proj_out", image, on.modulation("norm_out.linear", condition));
+  // flux: the image is a part of what its last block made of both.
+  const bool apart = on.decl().kind == spec::LayerKind::kFluxHead && on.items() > 1;
+  on.write_prediction("proj_out", image, on.modulation("norm_out.linear", condition), apart);
 }
 
 void flux_embedding(DiffusionTape& on) {
-  const Value patches = on.ops().hold(
-      on.ops().tape().add({.inputs = {}, .result = on.ops().bytes(on.image_rows() * on.decl().pixels)}));
+  const Value patches =
+      on.ops().tape().add({.inputs = {}, .result = on.ops().bytes(on.image_rows() * on.decl().pixels)});
   Value condition = on.time_mlp("time_text_embed.timestep_embedder", on.items());
   if (on.has("time_text_embed.guidance_embedder.linear_1.weight")) {
     const Value guidance = on.time_mlp("time_text_embed.guidance_embedder", on.items());
@@ -118,7 +107,7 @@ void flux_embedding(DiffusionTape& on) {
 
 /// Queries and keys turned.
 Stream turned(DiffusionTape& on, const Stream& stream, int64_t size) {
-  return {on.ops().rotate_pairs(stream.q, size), on.ops().rotate_pairs(stream.k, size), stream.v};
+  return {on.ops().rotate(stream.q, size), on.ops().rotate(stream.k, size), stream.v};
 }
 
 void flux_double_block(DiffusionTape& on) {
@@ -132,9 +121,9 @@ void flux_double_block(DiffusionTape& on) {
   const Stream own = on.image_stream("attn", image, m);
   const Stream turned_own = turned(on, own, on.image_size());
   const Value mixed = on.ops().hold(joint_attention(on, turned_words, turned_own, {words, own}));
-  const Value out = on.linear("attn.to_out.0", rows_of(on, mixed, on.image_size()), on.image_rows());
+  const Value out = on.linear("attn.to_out.0", on.part(mixed, on.image_size()), on.image_rows());
   const Value x = on.ops().hold(on.gated_residual(image, m, out, on.image_size()));
-  const Value told = on.linear("attn.to_add_out", rows_of(on, mixed, on.text_size()), on.text_rows());
+  const Value told = on.linear("attn.to_add_out", on.part(mixed, on.text_size()), on.text_rows());
   const Value y = on.ops().hold(on.gated_residual(text, c, told, on.text_size()));
   on.ops().write(on.gated_residual(x, m, on.feed_forward("ff", x, m, on.image_rows()), on.image_size()));
   on.ops().write(

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "chiliad/device/memory_meter.h"
+#include "chiliad/ops/cpu/parallel.h"
 #include "chiliad/parallel/segment.h"
 #include "chiliad/planner/detail/layer_tapes.h"
 #include "tests/contract/layers/model_fixture.h"
@@ -55,7 +56,7 @@ Measured measure(const layers::Layer& layer, const layers::Carry& carry, Recompu
 }
 
 /// A twentieth, and what is small: statistics of a few rows, condition vectors, tables of positions.
-constexpr double kTolerance = 0.05;
+const double kTolerance = ops::cpu::has_kernels() ? 0.05 : 0.15;
 /// Convolutions work in memory that the library chooses by the machine.
 constexpr double kConvolutionTolerance = 0.1;
 
@@ -143,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, LayerMemoryTest,
                                          Trial{"sd3", latents("sd3", 64, 4), {4, 8, 8, 24, {}}},
                                          Trial{"sd3OneItem", latents("sd3", 96, 3), {1, 14, 12, 40, {}}},
                                          Trial{"flux", latents("flux", 64, 4), {4, 8, 8, 24, {}}},
-                                         Trial{"fluxOneItem", latents("flux", 96, 3), {1, 14, 12, 40, {}}},
+                                         Trial{"fluxOneItem", latents("flux", 192, 3), {1, 14, 12, 40, {}}},
                                          Trial{"autoencoder", autoencoder(true), {3, 8, 6, 0, {}}},
                                          Trial{"autoencoderPlain", autoencoder(false), {2, 8, 8, 0, {}}}),
                          [](const auto& given) { return given.param.name; });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "chiliad/ops/cpu/parallel.h"
 #include "chiliad/planner/recompute_choice.h"
 #include "chiliad/planner/state_memory.h"
 #include "chiliad/stepplan/plan.h"
@@ -147,8 +148,10 @@ TEST_P(ActivationTest, PeakIsWhatThePlannerSays) {
   EXPECT_GT(choice.activations.peak, choice.state / 3) << "nothing is tried";
   const double ratio = static_cast<double>(run.peak_bytes) / static_cast<double>(choice.peak());
   RecordProperty("measured_over_predicted", fmt::format("{:.3f}", ratio));
-  EXPECT_NEAR(ratio, 1.0, 0.03) << run.peak_bytes << " bytes, predicted " << choice.state << " + "
-                                << choice.activations.peak << ", state " << run.state_bytes;
+  // The planner describes the kernels; ATen's operators in their place need more for a moment.
+  EXPECT_NEAR(ratio, 1.0, ops::cpu::has_kernels() ? 0.03 : 0.15)
+      << run.peak_bytes << " bytes, predicted " << choice.state << " + " << choice.activations.peak
+      << ", state " << run.state_bytes;
 }
 
 TEST_P(ActivationTest, AutoStaysInItsBudget) {

@@ -8,10 +8,12 @@
 
 #include "chiliad/device/tensor.h"
 #include "chiliad/ops/attention.h"
+#include "chiliad/ops/axis_rotary.h"
 #include "chiliad/ops/cpu/parallel.h"
 #include "chiliad/ops/keyed_noise.h"
 #include "chiliad/ops/linear.h"
 #include "chiliad/ops/modulation.h"
+#include "chiliad/ops/rms_norm.h"
 
 namespace chiliad::ops {
 namespace {
@@ -121,6 +123,54 @@ TEST_P(FusedLinearTest, NormModulateLinearsMatch) {
 INSTANTIATE_TEST_SUITE_P(Sizes, FusedLinearTest,
                          testing::Values(Sizes{48, 16, 32}, Sizes{98, 20, 33}, Sizes{194, 385, 7},
                                          Sizes{64, 37, 97}, Sizes{100, 96, 2100}));
+
+// In fp64, which the kernels do not take, the operators are made of ATen's: each is its own reference.
+void expect_as_in_fp64(const Op& op, const Tensors& inputs) {
+  expect_exact(op, op, inputs);
+}
+
+TEST_F(FusedOpsTest, NormModulateMatches) {
+  expect_as_in_fp64([](const Tensors& in) { return Tensors{norm_modulate(in[0], in[1], in[2])}; },
+                    {values({3, 37, 21}, 4) + 0.3, values({3, 1, 21}, 5), values({3, 1, 21}, 6)});
+}
+
+TEST_F(FusedOpsTest, NormModulateOfAPackMatches) {
+  expect_as_in_fp64(
+      [](const Tensors& in) {
+        return Tensors{norm_modulate(in[0], in[1], in[2], 1e-6, {5, 1, 31})};
+      },
+      {values({1, 37, 21}, 4) + 0.3, values({3, 1, 21}, 5), values({3, 1, 21}, 6)});
+}
+
+TEST_F(FusedOpsTest, GeluMatches) {
+  for (const int64_t count : {1, 15, 7000}) {
+    expect_as_in_fp64([](const Tensors& in) { return Tensors{ops::gelu(in[0])}; },
+                      {values({2, 5, count}, 4) * 3.0});
+  }
+}
+
+TEST_F(FusedOpsTest, GeluOfAPartMatches) {
+  expect_as_in_fp64(
+      [](const Tensors& in) {
+        return Tensors{at::cat({in[1], ops::gelu(in[0])}, 2)};
+      },
+      {values({2, 5, 37}, 4) * 3.0, values({2, 5, 11}, 5)});
+}
+
+TEST_F(FusedOpsTest, RmsNormMatches) {
+  for (const int64_t rows : {1, 40, 700}) {
+    expect_as_in_fp64([](const Tensors& in) { return Tensors{rms_norm(in[0], in[1], 1e-6)}; },
+                      {values({rows, 2, 21}, 4), values({21}, 5)});
+  }
+}
+
+TEST_F(FusedOpsTest, RotatePairsMatches) {
+  const at::Tensor angles = values({7, 5}, 8);
+  const at::Tensor cos = at::cos(angles).to(at::kFloat);
+  const at::Tensor sin = at::sin(angles).to(at::kFloat);
+  expect_as_in_fp64([&](const Tensors& in) { return Tensors{rotate_pairs(in[0], cos, sin)}; },
+                    {values({2, 7, 30}, 4)});
+}
 
 TEST_F(FusedOpsTest, GatedResidualMatches) {
   expect_exact([](const Tensors& in) { return Tensors{gated_residual(in[0], in[1], in[2])}; },

@@ -70,7 +70,7 @@ spec::RunFile family(const std::string& name) {
   model.patch = name == "pixel_dit" ? 8 : 2;
   model.text_max_tokens = 24;
   model.classes = name == "dit" ? 5 : 0;
-  model.text_channels = 12;
+  model.text_channels = name == "dit" ? 0 : 12;
   model.pooled_channels = name == "sd3" || name == "flux" ? 8 : 0;
   model.single_depth = name == "flux" ? 1 : 0;
   model.rope_axes = {4, 4, 4};
