@@ -32,7 +32,7 @@ struct ObjectiveOptions {
   // reconstruction
   std::string error = "absolute";  ///< absolute or squared
   double kl_weight = 1e-6;
-  std::string perceptual;          ///< a TorchScript file of a feature network; empty: no such loss
+  std::string perceptual = {};     ///< a TorchScript file of a feature network; empty: no such loss
   double perceptual_weight = 1.0;  ///< of the features' mean squared difference
 
   double caption_dropout = 0.1;  ///< or classes'
