@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import zlib
 
@@ -76,3 +77,11 @@ def through_json(state):
 
 def threads():
     return len(os.listdir("/proc/self/task"))
+
+
+def become(count, most, seconds=20):
+    """Whether count() gets down to `most`: a thread that was joined is listed a little longer."""
+    end = time.monotonic() + seconds
+    while count() > most and time.monotonic() < end:
+        os.sched_yield()
+    return count() <= most
