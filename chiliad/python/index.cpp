@@ -20,8 +20,10 @@ using namespace nb::literals;
 namespace chiliad::python {
 namespace {
 
-nb::dict build(const std::filesystem::path& source, const std::filesystem::path& out,
-               const dataset::IndexOptions& options, const nb::object& progress) {
+using Report = nb::typed<nb::dict, nb::str, nb::any>;
+
+Report build(const std::filesystem::path& source, const std::filesystem::path& out,
+             const dataset::IndexOptions& options, const nb::object& progress) {
   const auto report = run_interruptibly(
       [&](const dataset::Progress& step) { return dataset::build_index(source, out, options, step); },
       [&](int64_t done, int64_t total) {
@@ -36,7 +38,7 @@ nb::dict build(const std::filesystem::path& source, const std::filesystem::path&
   made["shards_reused"] = report.shards_reused;
   made["bytes_read"] = report.bytes_read;
   made["bad"] = bad;
-  return made;
+  return nb::borrow<Report>(made);
 }
 
 int64_t checked(const index::Index& index, int64_t sample) {
@@ -57,7 +59,9 @@ void bind_index(nb::module_& module) {
         options.replace = replace;
         return build(source, out, options, progress);
       },
-      "source"_a, "out"_a, "layout"_a, "threads"_a, "replace"_a, "progress"_a.none());
+      "source"_a, "out"_a, "layout"_a, "threads"_a, "replace"_a, "progress"_a.none(),
+      nb::sig("def build_index(source: str, out: str, layout: str, threads: int, replace: bool, progress: "
+              "typing.Callable[[int, int], object] | None) -> dict[str, typing.Any]"));
 
   using index::Index;
   nb::class_<Index>(module, "Index")
@@ -67,7 +71,7 @@ void bind_index(nb::module_& module) {
             const WithoutGil released;
             return std::make_shared<Index>(Index::open(folder));
           },
-          "folder"_a)
+          "folder"_a, nb::sig("def open(folder: str) -> Index"))
       .def("__len__", &Index::num_samples)
       .def_prop_ro("layout", [](const Index& index) { return index.manifest().layout; })
       .def_prop_ro("root", [](const Index& index) { return text_of(index.manifest().root); })

@@ -119,7 +119,9 @@ void add_arrays(loader::Batch& batch, const BatchArrays& arrays, const OpenedRun
   if (run.inputs().columns.text->pooled().has_value()) dict["pooled"] = arrays.view(batch.pooled);
 }
 
-nb::dict make_dict(const std::shared_ptr<HeldBatch>& held, const OpenedRun& run) {
+using Named = nb::typed<nb::dict, nb::str, nb::any>;
+
+Named make_dict(const std::shared_ptr<HeldBatch>& held, const OpenedRun& run) {
   const BatchArrays arrays(held);
   loader::Batch& batch = held->batch();
   nb::dict dict;
@@ -138,7 +140,7 @@ nb::dict make_dict(const std::shared_ptr<HeldBatch>& held, const OpenedRun& run)
   dict["num_slots"] = place.num_slots;
   dict["num_items"] = place.num_items;
   dict["num_tokens"] = place.num_tokens;
-  return dict;
+  return nb::borrow<Named>(dict);
 }
 
 /// The rest of the epoch that the loader was in.
@@ -147,7 +149,7 @@ struct EpochIterator {
   int64_t epoch = 0;
   bool over = false;
 
-  nb::dict next() {
+  Named next() {
     std::shared_ptr<HeldBatch> held;
     while (held == nullptr) {
       over = over || loader->is_over(epoch);
@@ -212,7 +214,7 @@ RankLoaderOptions options_of(const OpenedRun& run, const Arguments& arguments) {
   return options;
 }
 
-nb::dict stats_of(const RankLoader& loader) {
+Named stats_of(const RankLoader& loader) {
   const loader::LoaderStats stats = loader.stats();
   nb::dict dict;
   dict["items"] = stats.items;
@@ -223,7 +225,7 @@ nb::dict stats_of(const RankLoader& loader) {
   dict["wait_seconds"] = stats.wait_seconds;
   dict["held_bytes"] = loader.held().bytes.load();
   dict["held_batches"] = loader.held().count.load();
-  return dict;
+  return nb::borrow<Named>(dict);
 }
 
 }  // namespace
@@ -232,7 +234,9 @@ void bind_loader(nb::module_& module) {
   nb::class_<HeldBatch>(module, "HeldBatch");
 
   nb::class_<EpochIterator>(module, "EpochIterator")
-      .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
+      .def(
+          "__iter__", [](nb::handle self) { return nb::borrow(self); },
+          nb::sig("def __iter__(self) -> EpochIterator"))
       .def("__next__", &EpochIterator::next);
 
   nb::class_<RankLoader>(module, "RankLoader")

@@ -6,7 +6,7 @@ NB_MODULE(_native, module) {
   // Interpreters that end with objects alive are no news to users; tests want to know.
   nanobind::set_leak_warnings(std::getenv("CHILIAD_LEAK_WARNINGS") != nullptr);
   module.doc() = "Bindings of Chiliad's data plane; use the package chiliad.";
-  module.attr("__version__") = CHILIAD_VERSION;
+  module.attr("version") = CHILIAD_VERSION;
   chiliad::python::bind_errors(module);
   chiliad::python::bind_index(module);
   chiliad::python::bind_plan(module);

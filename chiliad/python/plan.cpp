@@ -50,7 +50,9 @@ int64_t num_batches(const OpenedRun& run, int64_t epoch, int num_ranks) {
   return count;
 }
 
-nb::list items_of(const OpenedRun& run, int64_t step) {
+using Items = nb::typed<nb::list, nb::typed<nb::tuple, int64_t, nb::str, int32_t, int32_t>>;
+
+Items items_of(const OpenedRun& run, int64_t step) {
   if (step < 0) throw InvalidInput("step", fmt::format("expected at least 0, got {}", step));
   nb::list items;
   for (const stepplan::Item& item : run.plan().select(step, {}).items) {
@@ -58,10 +60,12 @@ nb::list items_of(const OpenedRun& run, int64_t step) {
     items.append(
         nb::make_tuple(item.sample, text_of(run.index().key(item.sample)), bucket.width, bucket.height));
   }
-  return items;
+  return nb::borrow<Items>(items);
 }
 
-nb::dict coverage_of(const OpenedRun& run) {
+using Counts = nb::typed<nb::dict, nb::str, int64_t>;
+
+Counts coverage_of(const OpenedRun& run) {
   const stepplan::Coverage& coverage = run.plan().coverage();
   nb::dict dict;
   dict["in_index"] = coverage.in_index;
@@ -74,7 +78,7 @@ nb::dict coverage_of(const OpenedRun& run) {
   dict["too_short"] = coverage.too_short;
   dict["cut"] = coverage.cut;
   dict["cut_tokens"] = coverage.cut_tokens;
-  return dict;
+  return nb::borrow<Counts>(dict);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ from ._errors import (
 )
 from ._index import Index, build_index
 from ._loader import Batch, Loader
-from ._native import __version__
+from ._native import version as __version__
 from ._plan import Item, Plan
 
 __all__ = [
