@@ -19,11 +19,15 @@ function(chiliad_pick_device_sources list folder)
   set(${list} "${kept}" PARENT_SCOPE)
 endfunction()
 
-# chiliad_module(NAME [TORCH] [DEPS module...] [LINK library...])
-# A module is the folder chiliad/NAME: all its .cpp files, one static library chiliad_NAME. Folders cuda/ and nccl/ in it are
+# chiliad_module(NAME [TORCH | PYTHON] [DEPS module...] [LINK library...])
+# PYTHON: an extension of a Python package (cmake/python.cmake). Else a module is the folder chiliad/NAME: all its .cpp files, one static library chiliad_NAME. Folders cuda/ and nccl/ in it are
 # compiled with CHILIAD_CUDA (cmake/cuda.cmake); without it only their stubs, files no_*.cpp, which stand for the rest.
 function(chiliad_module name)
-  cmake_parse_arguments(ARG "TORCH" "" "DEPS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;PYTHON" "" "DEPS;LINK" ${ARGN})
+  if(ARG_PYTHON)
+    chiliad_python_module(${name} DEPS ${ARG_DEPS})
+    return()
+  endif()
   set(folder "${CMAKE_SOURCE_DIR}/chiliad/${name}")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${folder}/*.cpp")
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${folder}/*.h")

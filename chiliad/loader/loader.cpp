@@ -211,6 +211,7 @@ class Loader::Impl {
   }
 
   RankStep next();
+  bool wait(Nanoseconds most);
   void amend(const std::vector<stepplan::Amendment>& amendments);
   LoaderStats stats() const;
   void close();
@@ -219,6 +220,8 @@ class Loader::Impl {
   void plan_steps(int64_t first_step);
   bool plan_step(int64_t step);
   void load_item(PendingStep& step, size_t slot, size_t i);
+  bool is_front_ready() const;
+  [[noreturn]] void refuse_late() const;
   void wait_for_front(std::unique_lock<std::mutex>& lock);
   void apply_journal(RankStep& step, const stepplan::Journal& journal) const;
 
@@ -234,7 +237,9 @@ class Loader::Impl {
       pending_;  // in plan order; tasks hold pointers until `remaining` is 0
   int64_t next_step_;
   int64_t bytes_ahead_ = 0;
-  int64_t progress_ = 0;  // grows with everything that gets done
+  int64_t progress_ = 0;        // grows with everything that gets done
+  int64_t seen_progress_ = -1;  // of `wait`: when it saw progress last, and which
+  Nanoseconds seen_at_{0};
   bool stopping_ = false;
   std::exception_ptr planner_error_;
   // Replaced as a whole by `amend`; the planner shares the one it started a step with until that step is
@@ -344,22 +349,43 @@ void Loader::Impl::load_item(PendingStep& step, size_t slot, size_t i) {
   if (step.remaining == 0 || error != nullptr) changed_.notify_all();
 }
 
+bool Loader::Impl::is_front_ready() const {
+  if (stopping_ || planner_error_ != nullptr) return true;
+  return !pending_.empty() && (pending_.front()->remaining == 0 || pending_.front()->error != nullptr);
+}
+
+void Loader::Impl::refuse_late() const {
+  throw Unavailable(
+      fmt::format("loader: step {}", next_step_),
+      fmt::format("storage did not answer within {:.1f} s. Check the data set's disk or network",
+                  to_seconds(options_.read_deadline)));
+}
+
 // A step is late only if nothing at all got done for the whole deadline.
 void Loader::Impl::wait_for_front(std::unique_lock<std::mutex>& lock) {
-  const auto ready = [&] {
-    if (stopping_ || planner_error_ != nullptr) return true;
-    return !pending_.empty() && (pending_.front()->remaining == 0 || pending_.front()->error != nullptr);
-  };
   int64_t seen = progress_;
-  while (!changed_.wait_for(lock, options_.read_deadline, ready)) {
-    if (progress_ == seen) {
-      throw Unavailable(
-          fmt::format("loader: step {}", next_step_),
-          fmt::format("storage did not answer within {:.1f} s. Check the data set's disk or network",
-                      to_seconds(options_.read_deadline)));
-    }
+  while (!changed_.wait_for(lock, options_.read_deadline, [&] { return is_front_ready(); })) {
+    if (progress_ == seen) refuse_late();
     seen = progress_;
   }
+}
+
+bool Loader::Impl::wait(Nanoseconds most) {
+  const Nanoseconds start = clock_.now();
+  std::unique_lock lock(mutex_);
+  if (seen_progress_ != progress_) {
+    seen_progress_ = progress_;
+    seen_at_ = start;
+  }
+  const bool ready = changed_.wait_for(lock, most, [&] { return is_front_ready(); });
+  const Nanoseconds now = clock_.now();
+  stats_.wait_seconds += to_seconds(now - start);
+  if (ready) {
+    seen_progress_ = -1;
+  } else if (progress_ == seen_progress_ && now - seen_at_ >= options_.read_deadline) {
+    refuse_late();
+  }
+  return ready;
 }
 
 RankStep Loader::Impl::next() {
@@ -447,6 +473,9 @@ Loader::~Loader() = default;
 
 RankStep Loader::next() {
   return impl_->next();
+}
+bool Loader::wait(Nanoseconds most) {
+  return impl_->wait(most);
 }
 void Loader::amend(const std::vector<stepplan::Amendment>& amendments) {
   impl_->amend(amendments);

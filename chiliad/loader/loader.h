@@ -57,6 +57,9 @@ class Loader {
   /// The next step's batches. Throws Unavailable if storage does not answer within the deadline (a timeout is
   /// never a verdict), and InternalError past end_step.
   [[nodiscard]] RankStep next();
+  /// Waits until `next` need not wait, at most so long; says whether it is so. For callers that look after
+  /// something else meanwhile. Throws Unavailable as `next`, also where calls together waited for so long.
+  [[nodiscard]] bool wait(Nanoseconds most);
   /// Agreed amendments hold from their step on; steps already loaded get weight 0 and zero pixels for those
   /// samples.
   void amend(const std::vector<stepplan::Amendment>& amendments);

@@ -328,6 +328,36 @@ TEST_F(LoaderTest, SilentStorageIsUnavailableAfterTheDeadline) {
   loading.close();
 }
 
+TEST_F(LoaderTest, WaitsTogetherAreLateAfterTheDeadline) {
+  std::mutex mutex;
+  std::condition_variable released;
+  bool open = false;
+  const io::ScopedFaultHook hook([&](io::FileOp, const std::string&) -> io::FaultAction {
+    std::unique_lock lock(mutex);
+    released.wait(lock, [&] { return open; });
+    return {};
+  });
+  Loader loading = make(0, 8, {.read_deadline = std::chrono::milliseconds(20)});
+  const auto wait_on = [&] {
+    while (!loading.wait(std::chrono::milliseconds(1))) continue;
+  };
+  EXPECT_THAT(wait_on, ThrowsMessage<Unavailable>(HasSubstr("did not answer within")));
+  {
+    std::lock_guard lock(mutex);
+    open = true;
+  }
+  released.notify_all();
+  loading.close();
+}
+
+TEST_F(LoaderTest, AfterAWaitNextNeedNotWait) {
+  Loader loading = make(0, 8, {});
+  while (!loading.wait(std::chrono::milliseconds(1))) continue;
+  const double before = loading.stats().wait_seconds;
+  EXPECT_EQ(loading.next().step, 0);
+  EXPECT_LT(loading.stats().wait_seconds - before, 0.5);
+}
+
 TEST_F(LoaderTest, WrongBytesAreReadOnceMore) {
   std::atomic<int> opens{0};
   data_.replace_picture(13, std::string(20'000, 'x'), false);
