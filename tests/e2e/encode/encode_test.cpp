@@ -192,17 +192,21 @@ TEST_F(EncodeTest, RecipesPassTheCheckBeforeAnythingIsEncoded) {
 
 /// Every family on latents: encoded, proven on two ranks that share parameters, trained, resumed, and made
 /// pictures with.
-class LatentFamilyTest : public EncodeTest, public testing::WithParamInterface<const char*> {};
-
-TEST_P(LatentFamilyTest, TrainsOnLatents) {
-  const std::string family = GetParam();
-  make(family, 18);
-  if (family == "dit") {
+class LatentFamilyTest : public EncodeTest, public testing::WithParamInterface<const char*> {
+ protected:
+  /// Captions become numbers of classes.
+  void name_classes() const {
     for (const auto& entry : fs::recursive_directory_iterator(folder_.path() / "pictures"))
       if (entry.path().extension() == ".txt") std::ofstream(entry.path()) << "3\n";
     fs::remove_all(folder_.path() / "index");
     index_pictures(folder_.path() / "pictures", folder_.path() / "index");
   }
+};
+
+TEST_P(LatentFamilyTest, TrainsOnLatents) {
+  const std::string family = GetParam();
+  make(family, 18);
+  if (family == "dit") name_classes();
   ASSERT_EQ(encode({"--nproc", "2"}).exit_code, 0);
   const auto proven = chiliad({"verify-layout", run_file(), "--nproc", "4", "--set", "parallel.dp_shard=2",
                                "--set", "data.micro_batch_items=2", "--steps", "3"});
@@ -221,6 +225,35 @@ TEST_P(LatentFamilyTest, TrainsOnLatents) {
                              "--size", "32x24", "--out", grid});
   EXPECT_EQ(made.exit_code, 0) << made.err;
   EXPECT_TRUE(fs::exists(grid));
+}
+
+/// The same in packs of pictures of any shapes: proven, trained, and resumed to the same bits.
+TEST_P(LatentFamilyTest, TrainsOnPacks) {
+  const std::string family = GetParam();
+  make(family, 18);
+  if (family == "dit") name_classes();
+  ASSERT_EQ(encode({"--nproc", "2"}).exit_code, 0);
+  const std::vector<std::string> pack{
+      "--set", "data.mode=pack", "--set",
+      family == "dit" || family == "pixart" ? "data.micro_batch_tokens=40" : "data.micro_batch_tokens=100"};
+  const auto with = [&](std::vector<std::string> arguments, const std::string& run) {
+    arguments.insert(arguments.end(), pack.begin(), pack.end());
+    if (!run.empty())
+      arguments.insert(arguments.end(), {"--set", "run.dir=" + (folder_.path() / run).string()});
+    return chiliad(arguments);
+  };
+  const auto proven =
+      with({"verify-layout", run_file(), "--nproc", "4", "--set", "parallel.dp_shard=2", "--steps", "3"}, "");
+  EXPECT_EQ(proven.exit_code, 0) << proven.out << proven.err;
+  const auto whole = with({"train", run_file(), "--nproc", "2"}, "whole");
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  ASSERT_EQ(with({"train", run_file(), "--nproc", "2", "--set", "run.steps=4"}, "parts").exit_code, 0);
+  const auto rest = with({"train", run_file(), "--nproc", "2"}, "parts");
+  ASSERT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_THAT(rest.out, HasSubstr("done: step 8 of 8"));
+  const auto same =
+      chiliad({"ckpt", "diff", (folder_.path() / "whole").string(), (folder_.path() / "parts").string()});
+  EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, LatentFamilyTest, testing::Values("dit", "pixart", "sd3", "flux"),

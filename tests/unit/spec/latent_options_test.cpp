@@ -32,6 +32,18 @@ TEST(LatentOptionsTest, AGoodFileIsGood) {
   EXPECT_EQ(pixart_with({}), "");
 }
 
+TEST(LatentOptionsTest, PicturesMayBePackedOnLatentsAlone) {
+  EXPECT_EQ(pixart_with({"data.mode=pack"}), "");
+  EXPECT_THAT(pixart_with({"data.mode=pack", "model.family=pixel_dit", "model.text_channels=0",
+                           "encoders.pictures=", "encoders.text="}),
+              HasSubstr("data.mode: expected bucket for family pixel_dit, got pack"));
+}
+
+TEST(LatentOptionsTest, PacksOfPicturesReadNoDocuments) {
+  EXPECT_THAT(pixart_with({"data.mode=pack", "data.tokenizer=t.json"}),
+              HasSubstr("data.tokenizer: expected nothing for family pixart, which reads no documents"));
+}
+
 TEST(LatentOptionsTest, BucketsAreWholePatchesOfLatents) {
   EXPECT_THAT(
       pixart_with({"data.bucket_step=8"}),
