@@ -19,6 +19,7 @@ namespace {
 struct Arguments {
   std::string source;
   std::string out;
+  std::string images;
   dataset::IndexOptions options;
   bool json = false;
   bool quiet = false;
@@ -55,8 +56,10 @@ int run(const Arguments& arguments) {
   const auto start = clock.now();
   observe::TerminalProgress progress(std::cerr, observe::progress_style(arguments.quiet, STDERR_FILENO),
                                      clock, {.label = "indexing", .bytes = true});
+  auto options = arguments.options;
+  options.images = arguments.images;
   const auto report =
-      dataset::build_index(arguments.source, arguments.out, arguments.options,
+      dataset::build_index(arguments.source, arguments.out, options,
                            [&](int64_t done, int64_t total) { progress.update(done, total, ""); });
   progress.finish();
   print_report(report, arguments, to_seconds(clock.now() - start));
@@ -67,19 +70,31 @@ int run(const Arguments& arguments) {
 
 void add_data_index(CLI::App& parent, Action& action) {
   auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
+  std::vector<std::string> layouts{"auto"};
+  layouts.insert(layouts.end(), dataset::layout_names().begin(), dataset::layout_names().end());
   auto* verb =
       parent.add_subcommand("index", "Makes the index of a data set where it lies; nothing is written there");
-  verb->add_option(
-          "PATH", arguments->source,
-          "Folder of tars, of pictures with captions, of *.jsonl or *.txt documents; or one tar or .jsonl")
+  verb->add_option("PATH", arguments->source,
+                   "Folder of tars, of pictures with captions, of *.jsonl or *.txt documents; or one .tar, "
+                   ".json, .jsonl, "
+                   ".csv or .tsv")
       ->required();
   verb->add_option("--out", arguments->out,
                    "Folder of the index; the same command again goes on after a crash")
       ->required();
   verb->add_option("--layout", arguments->options.layout,
-                   "auto, tuxpaint, image_text, webdataset, jsonl or text")
-      ->check(CLI::IsMember({"auto", "tuxpaint", "image_text", "webdataset", "jsonl", "text"}))
+                   "auto, tuxpaint, image_text, kohya (folders N_name), webdataset, table (metadata.jsonl, "
+                   "CSV), conversations (LLaVA), jsonl or text")
+      ->check(CLI::IsMember(layouts))
       ->capture_default_str();
+  verb->add_option(
+      "--images", arguments->images,
+      "Folder of the pictures that a .json, .jsonl, .csv or .tsv names (default: where it lies)");
+  verb->add_option(
+      "--image-key", arguments->options.image_key,
+      "Field or column of the picture's name (default: file_name, image, image_path, path, ...)");
+  verb->add_option("--caption-key", arguments->options.caption_key,
+                   "Field or column of the caption (default: caption, text, prompt)");
   verb->add_option("--threads", arguments->options.threads, "Threads that read and hash")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
@@ -87,7 +102,9 @@ void add_data_index(CLI::App& parent, Action& action) {
                  "The folder may hold the index of another source, which is lost");
   verb->add_flag("--json", arguments->json, "Prints the result as one JSON object");
   verb->add_flag("--quiet", arguments->quiet, "Shows no progress");
-  verb->footer("Example: chiliad data index photos --out photos.index");
+  verb->footer(
+      "Examples: chiliad data index photos --out photos.index\n"
+      "          chiliad data index llava.json --images pictures --out llava.index");
   verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
 }
 

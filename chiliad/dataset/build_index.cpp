@@ -1,11 +1,13 @@
 #include "chiliad/dataset/build_index.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <unordered_set>
 #include <utility>
 
 #include "chiliad/base/error.h"
@@ -13,6 +15,7 @@
 #include "chiliad/dataset/detail/documents.h"
 #include "chiliad/dataset/detail/fill_shard.h"
 #include "chiliad/dataset/detail/loose_files.h"
+#include "chiliad/dataset/detail/record_shards.h"
 #include "chiliad/dataset/detail/webdataset.h"
 #include "chiliad/index/content.h"
 #include "chiliad/io/file.h"
@@ -32,12 +35,11 @@ void check_options(const IndexOptions& options) {
   if (options.block_bytes < 1 || options.shard_bytes < 1) {
     throw InvalidInput("block_bytes, shard_bytes", "expected a positive number of bytes");
   }
-  const std::set<std::string> layouts{"auto", "tuxpaint", "image_text", "webdataset", "jsonl", "text"};
-  if (!layouts.contains(options.layout)) {
-    throw InvalidInput("layout",
-                       fmt::format("expected auto, tuxpaint, image_text, webdataset, jsonl or text, got "
-                                   "'{}'",
-                                   options.layout));
+  const auto& layouts = layout_names();
+  if (options.layout != "auto" &&
+      std::find(layouts.begin(), layouts.end(), options.layout) == layouts.end()) {
+    throw InvalidInput("layout", fmt::format("expected auto or one of {}, got '{}'", fmt::join(layouts, ", "),
+                                             options.layout));
   }
 }
 
@@ -84,26 +86,37 @@ struct ShardJob {
   int64_t bytes = 0;
 };
 
+/// Samples of these layouts are found while their files are read: nobody knows how many shards there will be.
+bool is_streamed(const std::string& layout) {
+  return layout == "table" || layout == "conversations";
+}
+
+ShardJob job_of(detail::ShardDraft draft) {
+  ShardJob job;
+  job.files = draft.files;
+  for (const index::SourceFile& file : draft.files) job.bytes += file.size;
+  job.loose = std::move(draft);
+  return job;
+}
+
+std::vector<detail::ShardDraft> loose_drafts(const detail::SourceListing& listing, const std::string& layout,
+                                             int64_t shard_bytes, std::vector<BadSample>& unnamed) {
+  if (layout == "text") return detail::draft_text_shards(listing, shard_bytes);
+  if (layout == "kohya") return detail::draft_kohya_shards(listing, shard_bytes, unnamed);
+  const MediaType media = layout == "tuxpaint" ? MediaType::kTuxpaintText : MediaType::kText;
+  return detail::draft_loose_shards(listing, media, shard_bytes);
+}
+
 std::vector<ShardJob> make_jobs(const detail::SourceListing& listing, const std::string& layout,
-                                const IndexOptions& options) {
+                                const IndexOptions& options, std::vector<BadSample>& unnamed) {
   std::vector<ShardJob> jobs;
   if (layout == "webdataset") {
     for (const index::SourceFile& tar : listing.tars) jobs.push_back({{tar}, {}, tar.size});
-    return jobs;
-  }
-  if (layout == "jsonl") {
+  } else if (layout == "jsonl") {
     for (const index::SourceFile& file : listing.lines) jobs.push_back({{file}, {}, file.size});
-    return jobs;
-  }
-  const MediaType media = layout == "tuxpaint" ? MediaType::kTuxpaintText : MediaType::kText;
-  auto drafts = layout == "text" ? detail::draft_text_shards(listing, options.shard_bytes)
-                                 : detail::draft_loose_shards(listing, media, options.shard_bytes);
-  for (detail::ShardDraft& draft : drafts) {
-    ShardJob job;
-    job.files = draft.files;
-    for (const index::SourceFile& file : draft.files) job.bytes += file.size;
-    job.loose = std::move(draft);
-    jobs.push_back(std::move(job));
+  } else {
+    for (detail::ShardDraft& draft : loose_drafts(listing, layout, options.shard_bytes, unnamed))
+      jobs.push_back(job_of(std::move(draft)));
   }
   return jobs;
 }
@@ -114,33 +127,69 @@ bool same_files(const std::vector<index::SourceFile>& a, const std::vector<index
   });
 }
 
+/// Whether the shard is of the draft's samples: where drafts are known before their bytes are read, the cut
+/// may be another one of the same files.
+bool same_samples(const detail::ShardDraft& draft, const detail::FilledShard& filled) {
+  if (draft.samples.empty()) return true;  // a tar or JSON Lines: its files decide
+  std::unordered_set<std::string> left_out;
+  for (const BadSample& bad : filled.bad) left_out.insert(bad.key);
+  size_t at = 0;
+  for (const detail::SampleDraft& sample : draft.samples) {
+    if (at < filled.shard.keys.size() && filled.shard.keys[at] == sample.key) {
+      ++at;
+    } else if (!left_out.contains(sample.key)) {
+      return false;
+    }
+  }
+  return at == filled.shard.keys.size();
+}
+
 class IndexBuild {
  public:
   IndexBuild(fs::path out, const IndexOptions& options, detail::SourceListing listing, std::string layout)
       : out_(std::move(out)), options_(options), listing_(std::move(listing)), layout_(std::move(layout)) {}
 
   IndexReport run(const Progress& progress) {
-    auto jobs = make_jobs(listing_, layout_, options_);
-    if (jobs.empty()) {
-      throw InvalidInput(listing_.root.string(), fmt::format("holds no sample of the layout {}", layout_));
-    }
     check_other_source();
-    int64_t total = 0;
-    for (const ShardJob& job : jobs) total += job.bytes;
-    ProgressSum sum(progress, total);
     report_.manifest.layout = layout_;
     report_.manifest.root = listing_.root.string();
-    int64_t done = 0;
-    for (size_t i = 0; i < jobs.size(); ++i) {
-      done += jobs[i].bytes;
-      add_shard(fmt::format("{:06d}.chidx", i), std::move(jobs[i]), sum);
-      sum.reach(done);
-    }
+    is_streamed(layout_) ? run_stream(progress) : run_jobs(progress);
+    std::move(unnamed_.begin(), unnamed_.end(), std::back_inserter(report_.bad));
     finish();
     return std::move(report_);
   }
 
  private:
+  void run_jobs(const Progress& progress) {
+    auto jobs = make_jobs(listing_, layout_, options_, unnamed_);
+    if (jobs.empty()) refuse_empty();
+    int64_t total = 0;
+    for (const ShardJob& job : jobs) total += job.bytes;
+    ProgressSum sum(progress, total);
+    int64_t done = 0;
+    for (ShardJob& job : jobs) {
+      done += job.bytes;
+      add_shard(std::move(job), sum);
+      sum.reach(done);
+    }
+  }
+
+  void run_stream(const Progress& progress) {
+    ProgressSum sum(progress, 0);
+    const auto add = [&](detail::ShardDraft draft) { add_shard(job_of(std::move(draft)), sum); };
+    const detail::FieldNames names{options_.image_key, options_.caption_key};
+    if (layout_ == "table") {
+      detail::draft_table(listing_, names, options_.shard_bytes, add, unnamed_);
+    } else {
+      detail::draft_conversations(listing_, options_.shard_bytes, add);
+    }
+    if (report_.manifest.shards.empty()) refuse_empty();
+  }
+
+  [[noreturn]] void refuse_empty() const {
+    throw InvalidInput(listing_.root.string(), fmt::format("holds no sample of the layout {}", layout_));
+  }
+
   void check_other_source() const {
     if (options_.replace || !io::stat_file(out_ / kManifest).has_value()) return;
     std::string other;
@@ -156,7 +205,9 @@ class IndexBuild {
                                    other, listing_.root.string()));
   }
 
-  void add_shard(const std::string& name, ShardJob job, ProgressSum& sum) {
+  void add_shard(ShardJob job, ProgressSum& sum) {
+    if (report_.manifest.shards.empty()) settle_settings();
+    const std::string name = fmt::format("{:06d}.chidx", report_.manifest.shards.size());
     const fs::path path = out_ / "shards" / name;
     auto filled = reuse(path, job);
     if (filled.has_value()) {
@@ -192,29 +243,39 @@ class IndexBuild {
     return filled;
   }
 
-  /// An earlier call's sidecar, if it is of the same files, layout and settings.
+  /// An earlier call's sidecar, if it is of the same files; settings are the same.
   std::optional<detail::FilledShard> reuse(const fs::path& path, const ShardJob& job) const {
     if (!io::stat_file(path).has_value()) return std::nullopt;
     auto bad = detail::read_bad_list(bad_path(path));
     if (!bad.has_value()) return std::nullopt;
     try {
       detail::FilledShard filled{index::read_sidecar(path), *std::move(bad)};
-      if (!same_files(filled.shard.files, job.files) || !same_settings(filled.shard)) return std::nullopt;
+      if (!same_files(filled.shard.files, job.files) || !same_samples(job.loose, filled)) return std::nullopt;
       return filled;
     } catch (const CorruptData&) {
       return std::nullopt;  // made again
     }
   }
 
-  bool same_settings(const index::Shard& shard) const {
-    const MediaType other = layout_ == "tuxpaint" ? MediaType::kText : MediaType::kTuxpaintText;
-    const bool other_layout = std::any_of(shard.parts.begin(), shard.parts.end(),
-                                          [&](const index::Part& p) { return p.media == other; });
-    const auto blocks = detail::cut_blocks(shard, options_.block_bytes);
-    const bool same_blocks =
-        std::equal(blocks.begin(), blocks.end(), shard.blocks.begin(), shard.blocks.end(),
-                   [](const auto& a, const auto& b) { return a.first_sample == b.first_sample; });
-    return !other_layout && same_blocks;
+  /// What decides, beside the files, what is in a shard. Sidecars of other settings are removed: none may be
+  /// taken for one of these.
+  void settle_settings() const {
+    constexpr int kReaders = 1;  // counts up when readers make something else of the same bytes
+    const nlohmann::ordered_json settings{{"readers", kReaders},
+                                          {"layout", layout_},
+                                          {"root", listing_.root.string()},
+                                          {"images", listing_.images_folder.string()},
+                                          {"block_bytes", options_.block_bytes},
+                                          {"shard_bytes", options_.shard_bytes},
+                                          {"image_key", options_.image_key},
+                                          {"caption_key", options_.caption_key}};
+    const fs::path path = out_ / "shards" / "settings.json";
+    const std::string text =
+        settings.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    if (io::stat_file(path).has_value() && io::read_text(path, 1 << 20) == text) return;
+    io::remove_file(out_ / kManifest);
+    remove_sidecars({});
+    io::write_atomic(path, text);
   }
 
   static fs::path bad_path(fs::path sidecar) { return sidecar.replace_extension(".bad.jsonl"); }
@@ -228,13 +289,12 @@ class IndexBuild {
     manifest.digest = index::manifest_digest(manifest);
     detail::write_bad_list(out_ / "bad.jsonl", report_.bad);
     index::write_manifest(out_, manifest);
-    remove_other_sidecars();
+    std::set<std::string> wanted;
+    for (const index::ShardEntry& shard : manifest.shards) wanted.insert(shard.sidecar);
+    remove_sidecars(wanted);  // of an earlier, larger source
   }
 
-  /// Sidecars of an earlier, larger source.
-  void remove_other_sidecars() const {
-    std::set<std::string> wanted;
-    for (const index::ShardEntry& shard : report_.manifest.shards) wanted.insert(shard.sidecar);
+  void remove_sidecars(const std::set<std::string>& wanted) const {
     for (const auto& entry : fs::directory_iterator(out_ / "shards")) {
       const fs::path& path = entry.path();
       if (path.extension() != ".chidx" || wanted.contains(path.filename().string())) continue;
@@ -248,14 +308,21 @@ class IndexBuild {
   detail::SourceListing listing_;
   std::string layout_;
   IndexReport report_;
+  std::vector<BadSample> unnamed_;  // pictures that are in no shard
 };
 
 }  // namespace
 
+const std::vector<std::string>& layout_names() {
+  static const std::vector<std::string> names{"tuxpaint", "image_text",    "kohya", "webdataset",
+                                              "table",    "conversations", "jsonl", "text"};
+  return names;
+}
+
 IndexReport build_index(const fs::path& source, const fs::path& out, const IndexOptions& options,
                         const Progress& progress) {
   check_options(options);
-  auto listing = detail::list_source(source);
+  auto listing = detail::list_source(source, options.images);
   check_outside(source, out);
   std::string layout = options.layout == "auto" ? detail::detect_layout(listing) : options.layout;
   io::make_folders(out / "shards");

@@ -12,12 +12,21 @@
 namespace chiliad::dataset {
 
 struct IndexOptions {
-  std::string layout = "auto";  ///< auto, tuxpaint, image_text, webdataset, jsonl, text
+  std::string layout = "auto";  ///< auto or one of layout_names()
   int64_t block_bytes = 8 << 20;
   int64_t shard_bytes = 512LL << 20;  ///< loose files are cut into shards of about this payload
   int threads = 2;
-  bool replace = false;  ///< `out` may hold the index of another source, which is lost
+  bool replace = false;          ///< `out` may hold the index of another source, which is lost
+  std::filesystem::path images;  ///< folder of the pictures that a .json, .jsonl, .csv or .tsv names
+  std::string image_key;         ///< field of the picture's name; empty: file_name, image, path, ...
+  std::string caption_key;       ///< field of the caption in JSON and CSV; empty: caption, text, prompt
 };
+
+/// tuxpaint: pictures, captions by language beside them. image_text: pictures, .txt or .caption beside them.
+/// kohya: the same in folders N_name, each picture N times. webdataset: tars. table: rows that name pictures
+/// and captions (metadata.jsonl, .csv, .tsv, .json). conversations: LLaVA's records (.json, .jsonl). jsonl,
+/// text: documents.
+[[nodiscard]] const std::vector<std::string>& layout_names();
 
 /// A sample that cannot be used, and why; one line of bad.jsonl.
 struct BadSample {

@@ -3,19 +3,15 @@
 #include <algorithm>
 
 #include "chiliad/index/columns.h"
+#include "chiliad/text/stored_text.h"
 
 namespace chiliad::dataset::detail {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kLanguageEnd = ".utf8=";
-constexpr std::string_view kSpace = " \t\r\n\v\f";
 
-std::string_view trim(std::string_view text) {
-  const size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return text.substr(text.size());
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
+using text::trim;
 
 std::string_view without_mark(std::string_view text) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());

@@ -36,7 +36,11 @@ class LineFinder {
     if (!blank_) {
       SampleDraft sample;
       sample.key = fmt::format("{}:{}", draft_.files[0].path, number_);
-      sample.parts.push_back({0, start_, length_, index::MediaType::kJsonLine, true});
+      sample.parts.push_back({.file = 0,
+                              .offset = start_,
+                              .length = length_,
+                              .media = index::MediaType::kJsonLine,
+                              .is_caption = true});
       draft_.samples.push_back(std::move(sample));
     }
     start_ += length_ + 1;
@@ -85,8 +89,11 @@ std::vector<ShardDraft> draft_text_shards(const SourceListing& listing, int64_t 
     ShardDraft& shard = shards.back();
     SampleDraft sample;
     sample.key = text.path.substr(0, text.path.rfind('.'));
-    sample.parts.push_back({static_cast<uint32_t>(shard.files.size()), 0, static_cast<uint64_t>(text.size),
-                            index::MediaType::kText, true});
+    sample.parts.push_back({.file = static_cast<uint32_t>(shard.files.size()),
+                            .offset = 0,
+                            .length = static_cast<uint64_t>(text.size),
+                            .media = index::MediaType::kText,
+                            .is_caption = true});
     shard.files.push_back(text);
     shard.samples.push_back(std::move(sample));
     bytes += text.size;

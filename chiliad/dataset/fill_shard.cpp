@@ -1,6 +1,6 @@
 #include "chiliad/dataset/detail/fill_shard.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
@@ -12,10 +12,13 @@
 #include "chiliad/base/hash.h"
 #include "chiliad/base/thread_pool.h"
 #include "chiliad/dataset/detail/captions.h"
+#include "chiliad/dataset/detail/record_shards.h"
 #include "chiliad/image/image.h"
 #include "chiliad/index/content.h"
 #include "chiliad/io/file.h"
+#include "chiliad/text/conversation.h"
 #include "chiliad/text/document_encoder.h"
+#include "chiliad/text/stored_text.h"
 
 namespace chiliad::dataset::detail {
 namespace {
@@ -61,16 +64,57 @@ void read_line(std::string_view line, uint32_t part_index, SampleRead& read) {
   }
 }
 
-void read_captions(std::span<const std::byte> bytes, const Part& part, uint32_t part_index,
-                   SampleRead& read) {
+/// The strings of the first of the names that holds a text.
+void read_json(std::string_view json, uint32_t part_index, const std::vector<std::string>& names,
+               SampleRead& read) {
+  const JsonStrings strings = find_json_strings(json, names);
+  if (!strings.problem.empty()) return note_reason(read, "caption: the JSON " + strings.problem);
+  const size_t before = read.captions.size();
+  for (size_t name = 0; name < names.size() && read.captions.size() == before; ++name) {
+    for (const JsonString& string : strings.found) {
+      if (string.name != name) continue;
+      const auto text = text::text_of_json_string(json.substr(string.offset, string.length));
+      if (!text.refusal.empty()) note_reason(read, fmt::format("caption: {}: {}", names[name], text.refusal));
+      if (!text.text.empty()) read.captions.push_back({part_index, string.offset, string.length, 0});
+    }
+  }
+  if (strings.found.empty())
+    note_reason(read, fmt::format("caption: the JSON has no string in {}", fmt::join(names, ", ")));
+}
+
+void read_field(std::string_view row, const PartDraft& draft, uint32_t part_index, SampleRead& read) {
+  const auto text = text::text_of_csv_field(row.substr(draft.caption_offset, draft.caption_length));
+  if (!text.refusal.empty()) note_reason(read, "caption: " + text.refusal);
+  if (!text.text.empty())
+    read.captions.push_back({part_index, draft.caption_offset, draft.caption_length, 0});
+}
+
+void read_conversation(std::string_view record, size_t num_images, uint32_t part_index, SampleRead& read) {
+  const text::Conversation conversation = text::conversation_of_record(record);
+  if (conversation.refusal.empty() && conversation.images.size() == num_images) {
+    read.captions.push_back({part_index, 0, static_cast<uint32_t>(record.size()), 0});
+    return;
+  }
+  read.left_out = true;
+  read.reason = conversation.refusal;
+  if (read.reason.empty())
+    read.reason = fmt::format("has {} pictures, expected {}", num_images, conversation.images.size());
+}
+
+void read_captions(std::span<const std::byte> bytes, const PartDraft& draft, uint32_t part_index,
+                   const std::vector<std::string>& names, SampleRead& read) {
   if (bytes.size() > kMaxCaptionBytes) {
     note_reason(read,
                 fmt::format("caption: has {} bytes, expected at most {}", bytes.size(), kMaxCaptionBytes));
     return;
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (part.media == MediaType::kJsonLine) return read_line(text, part_index, read);
-  const auto ranges = part.media == MediaType::kTuxpaintText ? tuxpaint_captions(text) : plain_captions(text);
+  if (draft.media == MediaType::kJsonLine) return read_line(text, part_index, read);
+  if (draft.media == MediaType::kJson) return read_json(text, part_index, names, read);
+  if (draft.media == MediaType::kCsv) return read_field(text, draft, part_index, read);
+  if (draft.media == MediaType::kConversation) return read_conversation(text, part_index, part_index, read);
+  const auto ranges =
+      draft.media == MediaType::kTuxpaintText ? tuxpaint_captions(text) : plain_captions(text);
   for (const CaptionRange& range : ranges) {
     read.captions.push_back({part_index, range.offset, range.length, range.language});
   }
@@ -78,7 +122,8 @@ void read_captions(std::span<const std::byte> bytes, const Part& part, uint32_t 
 
 class ShardFiller {
  public:
-  ShardFiller(const std::filesystem::path& root, const ShardDraft& draft) : root_(root), draft_(draft) {
+  ShardFiller(const std::filesystem::path& root, const ShardDraft& draft, std::vector<std::string> names)
+      : root_(root), draft_(draft), caption_names_(std::move(names)) {
     if (draft.files.size() == 1) archive_.emplace(io::File::open_read(root / draft.files[0].path));
   }
 
@@ -119,10 +164,12 @@ class ShardFiller {
         read.flags |= index::kHasImage;
         read_image(bytes, part, read);
       }
-      if (draft.is_caption) read_captions(bytes, part, static_cast<uint32_t>(read.parts.size()), read);
+      if (draft.is_caption)
+        read_captions(bytes, draft, static_cast<uint32_t>(read.parts.size()), caption_names_, read);
       read.parts.push_back(part);
     }
-    if (read.captions.empty() && !read.left_out) {
+    if (read.left_out) return left_out(read.reason);
+    if (read.captions.empty()) {
       read.flags |= index::kNoCaption;
       const bool has_text =
           std::any_of(sample.parts.begin(), sample.parts.end(), [](auto& p) { return p.is_caption; });
@@ -140,11 +187,12 @@ class ShardFiller {
       throw Unavailable(file.path().string(),
                         "changed while it was indexed. Index again when nothing writes there");
     }
-    file.read_at(0, out);
+    file.read_at(static_cast<int64_t>(part.offset), out);
   }
 
   const std::filesystem::path& root_;
   const ShardDraft& draft_;
+  std::vector<std::string> caption_names_;
   std::optional<io::File> archive_;  ///< where all parts lie in one file
 };
 
@@ -194,7 +242,7 @@ FilledShard fill_shard(const std::filesystem::path& root, ShardDraft draft, cons
   constexpr size_t kSamplesPerTask = 32;
   std::vector<SampleRead> reads(draft.samples.size());
   if (!draft.samples.empty()) {
-    const ShardFiller filler(root, draft);
+    const ShardFiller filler(root, draft, caption_names({"", options.caption_key}));
     ThreadPool pool(options.threads, 64, "index");
     for (size_t first = 0; first < reads.size(); first += kSamplesPerTask) {
       pool.submit([&, first] {

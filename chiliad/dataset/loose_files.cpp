@@ -3,10 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <unordered_map>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/log.h"
 #include "chiliad/dataset/detail/captions.h"
+#include "chiliad/dataset/detail/record_shards.h"
 #include "chiliad/io/file.h"
 
 namespace chiliad::dataset::detail {
@@ -21,8 +24,12 @@ void add_file(SourceListing& listing, const fs::path& path) {
   std::vector<SourceFile>* list = nullptr;
   if (media_of(extension) == index::MediaType::kImage) list = &listing.images;
   if (extension == "txt") list = &listing.texts;
+  if (extension == "caption") list = &listing.captions;
   if (extension == "tar") list = &listing.tars;
   if (extension == "jsonl") list = &listing.lines;
+  if (extension == "json") list = &listing.lists;
+  const std::string name = path.filename().string();
+  if (name == "metadata.jsonl" || name == "metadata.csv") list = &listing.tables;
   if (list == nullptr) return;
   const auto stamp = io::stat_file(path);
   if (stamp.has_value()) list->push_back({relative, stamp->size, stamp->mtime_ns});
@@ -64,40 +71,148 @@ bool any_tuxpaint_text(const SourceListing& listing) {
   return false;
 }
 
+/// The deepest folder that holds both.
+fs::path common_folder(const fs::path& a, const fs::path& b) {
+  fs::path common;
+  auto in_b = b.begin();
+  for (auto in_a = a.begin(); in_a != a.end() && in_b != b.end() && *in_a == *in_b; ++in_a, ++in_b)
+    common /= *in_a;
+  return common;
+}
+
+/// One file that is a data set or names the parts of one.
+void add_only_file(SourceListing& listing, const fs::path& path) {
+  const std::string extension = extension_of(path.filename().string());
+  if (extension == "tar" || extension == "jsonl" || extension == "json") add_file(listing, path);
+  if (extension == "csv" || extension == "tsv") {
+    const auto stamp = io::stat_file(path);
+    listing.tables.assign({{path.lexically_relative(listing.root).string(), stamp->size, stamp->mtime_ns}});
+  }
+  if (!listing.tars.empty() || !listing.lines.empty() || !listing.lists.empty() || !listing.tables.empty())
+    return;
+  throw InvalidInput(
+      path.string(),
+      "expected a folder, or a file .tar, .json, .jsonl, .csv or .tsv. Name the folder that holds the "
+      "data");
+}
+
+fs::path existing(const fs::path& path) {
+  std::error_code error;
+  fs::path absolute = fs::canonical(path, error);
+  if (error) throw InvalidInput(path.string(), fmt::format("cannot open: {}", error.message()));
+  return absolute;
+}
+
+/// Where the first record of JSON or JSON Lines names pictures or conversations; empty else.
+std::string records_in(const SourceListing& listing) {
+  const auto& files = listing.lists.empty() ? listing.lines : listing.lists;
+  return files.empty() ? std::string() : guess_records(listing.root / files.front().path, {});
+}
+
+std::string detect_without_tars(const SourceListing& listing) {
+  if (!listing.tables.empty()) return "table";
+  if (listing.images.empty()) {
+    if (!listing.lines.empty() || (!listing.lists.empty() && listing.texts.empty())) {
+      const std::string records = records_in(listing);
+      if (records == "conversations" || records == "table") return records;
+    }
+    if (!listing.lines.empty()) return "jsonl";
+    return listing.texts.empty() ? "" : "text";
+  }
+  if (listing.texts.empty() && listing.captions.empty() && records_in(listing) == "conversations")
+    return "conversations";
+  const auto is_kohya = [](const SourceFile& image) { return kohya_repeats(image.path).has_value(); };
+  if (std::all_of(listing.images.begin(), listing.images.end(), is_kohya)) {
+    log_warn(
+        "{}: all pictures lie in folders N_name: each is taken N times, as kohya's trainer does; --layout "
+        "image_text takes it once",
+        listing.root.string());
+    return "kohya";
+  }
+  return any_tuxpaint_text(listing) ? "tuxpaint" : "image_text";
+}
+
+/// Pairs pictures with captions; cuts shards.
+class LooseShards {
+ public:
+  LooseShards(const SourceListing& listing, index::MediaType text_media, int64_t shard_bytes)
+      : text_media_(text_media), shard_bytes_(shard_bytes) {
+    for (const SourceFile& text : listing.texts) texts_.emplace(stem_of(text.path), &text);
+    for (const SourceFile& text : listing.captions) captions_.emplace(stem_of(text.path), &text);
+    for (const SourceFile& image : listing.images) ++images_of_stem_[stem_of(image.path)];
+  }
+
+  void add(const SourceFile& image, int repeats) {
+    if (shards.empty() || bytes_ >= shard_bytes_) {
+      shards.emplace_back();
+      bytes_ = 0;
+    }
+    const std::string stem = stem_of(image.path);
+    SampleDraft sample;
+    sample.key = images_of_stem_[stem] == 1 ? stem : image.path;
+    sample.parts.push_back(part_of(image, index::MediaType::kImage, false));
+    const auto text = texts_.find(stem);
+    const auto caption = captions_.find(stem);
+    if (text != texts_.end()) {
+      sample.parts.push_back(part_of(*text->second, text_media_, true));
+    } else if (caption != captions_.end()) {
+      sample.parts.push_back(part_of(*caption->second, index::MediaType::kText, true));
+    }
+    const std::string key = sample.key;
+    for (int i = 1; i <= repeats; ++i) {
+      if (i > 1) sample.key = fmt::format("{}#{}", key, i);
+      shards.back().samples.push_back(sample);
+    }
+  }
+
+  std::vector<ShardDraft> shards;
+
+ private:
+  PartDraft part_of(const SourceFile& file, index::MediaType media, bool is_caption) {
+    ShardDraft& shard = shards.back();
+    const auto number = static_cast<uint32_t>(shard.files.size());
+    shard.files.push_back(file);
+    bytes_ += file.size;
+    return {.file = number,
+            .offset = 0,
+            .length = static_cast<uint64_t>(file.size),
+            .media = media,
+            .is_caption = is_caption};
+  }
+
+  index::MediaType text_media_;
+  int64_t shard_bytes_;
+  std::unordered_map<std::string, const SourceFile*> texts_;
+  std::unordered_map<std::string, const SourceFile*> captions_;
+  std::unordered_map<std::string, int> images_of_stem_;
+  int64_t bytes_ = 0;  // of the last shard
+};
+
 }  // namespace
 
-SourceListing list_source(const fs::path& source) {
-  std::error_code error;
-  const fs::path absolute = fs::canonical(source, error);
-  if (error) throw InvalidInput(source.string(), fmt::format("cannot open: {}", error.message()));
+SourceListing list_source(const fs::path& source, const fs::path& images) {
+  const fs::path absolute = existing(source);
   SourceListing listing;
   if (fs::is_directory(absolute)) {
     listing.root = absolute;
     walk_folder(listing);
+    if (!images.empty())
+      throw InvalidInput("images", "is for a source that is one .json, .jsonl, .csv or .tsv file");
   } else {
     listing.root = absolute.parent_path();
-    add_file(listing, absolute);
-    if (listing.tars.empty() && listing.lines.empty()) {
-      throw InvalidInput(source.string(),
-                         "expected a folder, a .tar or a .jsonl file. Name the folder that holds the data");
+    if (!images.empty()) {
+      listing.images_folder = existing(images);
+      listing.root = common_folder(listing.root, listing.images_folder);
     }
+    add_only_file(listing, absolute);
   }
-  sort_by_path(listing.images);
-  sort_by_path(listing.texts);
-  sort_by_path(listing.tars);
-  sort_by_path(listing.lines);
+  for (auto* files : {&listing.images, &listing.texts, &listing.captions, &listing.tars, &listing.lines,
+                      &listing.lists, &listing.tables})
+    sort_by_path(*files);
   return listing;
 }
 
 std::string detect_layout(const SourceListing& listing) {
-  if (listing.images.empty() && listing.tars.empty()) {
-    if (!listing.lines.empty()) return "jsonl";
-    if (!listing.texts.empty()) return "text";
-    throw InvalidInput(
-        listing.root.string(),
-        "holds no sample: expected *.tar, pictures (png, jpg, webp) with .txt captions beside them, "
-        "*.jsonl, or *.txt");
-  }
   if (!listing.images.empty() && !listing.tars.empty()) {
     throw InvalidInput(
         listing.root.string(),
@@ -106,39 +221,50 @@ std::string detect_layout(const SourceListing& listing) {
                     listing.images.size(), listing.tars.size()));
   }
   if (!listing.tars.empty()) return "webdataset";
-  return any_tuxpaint_text(listing) ? "tuxpaint" : "image_text";
+  const std::string layout = detect_without_tars(listing);
+  if (!layout.empty()) return layout;
+  if (!listing.lists.empty()) {
+    throw InvalidInput(
+        (listing.root / listing.lists.front().path).string(),
+        "its first record has neither `conversations` nor the name of a picture. Name the fields with "
+        "--layout table --image-key and --caption-key");
+  }
+  throw InvalidInput(
+      listing.root.string(),
+      "holds no sample: expected *.tar, pictures (png, jpg, webp) with .txt captions beside them or "
+      "named by metadata.jsonl, *.jsonl, *.json or *.txt");
 }
 
 std::vector<ShardDraft> draft_loose_shards(const SourceListing& listing, index::MediaType text_media,
                                            int64_t shard_bytes) {
-  std::unordered_map<std::string, const SourceFile*> text_of;
-  for (const SourceFile& text : listing.texts) text_of.emplace(stem_of(text.path), &text);
-  std::unordered_map<std::string, int> images_of_stem;
-  for (const SourceFile& image : listing.images) ++images_of_stem[stem_of(image.path)];
+  LooseShards drafts(listing, text_media, shard_bytes);
+  for (const SourceFile& image : listing.images) drafts.add(image, 1);
+  return std::move(drafts.shards);
+}
 
-  std::vector<ShardDraft> shards;
-  int64_t bytes = 0;
+std::optional<int> kohya_repeats(const std::string& path) {
+  constexpr int kMost = 10'000;
+  const size_t slash = path.find('/');
+  if (slash == std::string::npos || path.find('/', slash + 1) != std::string::npos) return std::nullopt;
+  int repeats = 0;
+  const auto [end, problem] = std::from_chars(path.data(), path.data() + slash, repeats);
+  if (problem != std::errc() || end == path.data() + slash || *end != '_') return std::nullopt;
+  if (path.front() == '0' || repeats < 1 || repeats > kMost) return std::nullopt;
+  return repeats;
+}
+
+std::vector<ShardDraft> draft_kohya_shards(const SourceListing& listing, int64_t shard_bytes,
+                                           std::vector<BadSample>& unnamed) {
+  LooseShards drafts(listing, index::MediaType::kText, shard_bytes);
   for (const SourceFile& image : listing.images) {
-    if (shards.empty() || bytes >= shard_bytes) {
-      shards.emplace_back();
-      bytes = 0;
+    const auto repeats = kohya_repeats(image.path);
+    if (repeats.has_value()) {
+      drafts.add(image, *repeats);
+    } else {
+      unnamed.push_back({image.path, image.path, "expected a picture right in a folder N_name, N from 1"});
     }
-    ShardDraft& shard = shards.back();
-    const std::string stem = stem_of(image.path);
-    SampleDraft sample;
-    sample.key = images_of_stem[stem] == 1 ? stem : image.path;
-    const auto add_part = [&](const SourceFile& file, index::MediaType media, bool is_caption) {
-      sample.parts.push_back({static_cast<uint32_t>(shard.files.size()), 0, static_cast<uint64_t>(file.size),
-                              media, is_caption});
-      shard.files.push_back(file);
-      bytes += file.size;
-    };
-    add_part(image, index::MediaType::kImage, false);
-    const auto text = text_of.find(stem);
-    if (text != text_of.end()) add_part(*text->second, text_media, true);
-    shard.samples.push_back(std::move(sample));
   }
-  return shards;
+  return std::move(drafts.shards);
 }
 
 }  // namespace chiliad::dataset::detail

@@ -38,6 +38,10 @@ const char* media_name(MediaType media) {
       return "json";
     case MediaType::kJsonLine:
       return "json line";
+    case MediaType::kConversation:
+      return "conversation";
+    case MediaType::kCsv:
+      return "csv row";
     case MediaType::kOther:
       break;
   }
@@ -73,11 +77,18 @@ void count_parts(Stats& stats, const index::Shard& shard) {
     ++stats.parts_by_media[media_name(part.media)];
     stats.payload_bytes += static_cast<int64_t>(part.length);
     if (part.media == MediaType::kImage) count_image(stats, part);
-    if (part.media == MediaType::kText || part.media == MediaType::kTuxpaintText ||
-        part.media == MediaType::kJsonLine) {
+    if (part.media != MediaType::kImage && part.media != MediaType::kJson && part.media != MediaType::kOther)
       stats.text_bytes += static_cast<int64_t>(part.length);
-    }
   }
+}
+
+void count_pictures(Stats& stats, const index::Shard& shard, const index::Sample& sample) {
+  const auto first = shard.parts.begin() + sample.first_part;
+  const auto end = first + sample.num_parts;
+  ++stats.samples_by_pictures[std::count_if(first, end,
+                                            [](const auto& p) { return p.media == MediaType::kImage; })];
+  stats.num_conversations +=
+      std::count_if(first, end, [](const auto& p) { return p.media == MediaType::kConversation; });
 }
 
 /// Nearest-rank percentiles.
@@ -133,9 +144,12 @@ Stats compute_stats(const index::Index& index) {
     stats.num_blocks += static_cast<int64_t>(shard.blocks.size());
     count_parts(stats, shard);
     for (const index::Sample& sample : shard.samples) {
+      count_pictures(stats, shard, sample);
       if ((sample.flags & index::kBadImage) != 0) ++stats.num_bad_images;
       if ((sample.flags & index::kNoCaption) != 0) ++stats.num_no_caption;
-      if ((sample.flags & index::kHasImage) == 0 && sample.num_captions > 0) ++stats.num_documents;
+      if ((sample.flags & index::kHasImage) == 0 && sample.num_captions > 0 &&
+          shard.parts[sample.first_part].media != MediaType::kConversation)
+        ++stats.num_documents;
     }
     for (const index::Caption& caption : shard.captions) {
       ++stats.captions_by_language[index::language_name(caption.language)];

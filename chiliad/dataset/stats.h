@@ -24,6 +24,7 @@ struct Stats {
   int64_t num_bad_images = 0;  ///< samples with kBadImage
   int64_t num_no_caption = 0;  ///< samples with kNoCaption
   int64_t num_documents = 0;   ///< samples of text alone
+  int64_t num_conversations = 0;
   int64_t num_shards = 0;
   int64_t num_blocks = 0;
   int64_t payload_bytes = 0;
@@ -32,6 +33,7 @@ struct Stats {
   std::map<std::string, int64_t> captions_by_language;  ///< "" is unknown
   std::map<std::string, int64_t> images_by_flag;  ///< "alpha", "palette", ...; a picture may count in several
   std::map<std::string, int64_t> parts_by_media;
+  std::map<int64_t, int64_t> samples_by_pictures;  ///< number of pictures -> samples
   /// All captions' tokens, uncut for documents, by the digest of the tokenizer; of those that every shard has
   /// a token column of.
   std::map<std::string, int64_t> tokens_by_tokenizer;

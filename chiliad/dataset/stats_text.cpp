@@ -59,6 +59,14 @@ void add_pictures(std::string& text, const Stats& stats) {
   add_counts(text, "pictures by property", stats.images_by_flag);
 }
 
+void add_conversations(std::string& text, const Stats& stats) {
+  text += fmt::format("{} conversations\n", stats.num_conversations);
+  std::map<std::string, int64_t> counts;
+  for (const auto& [pictures, samples] : stats.samples_by_pictures)
+    counts[pictures == 1 ? "1 picture" : fmt::format("{} pictures", pictures)] = samples;
+  add_counts(text, "samples by number of pictures", counts);
+}
+
 }  // namespace
 
 std::string to_json(const Stats& stats) {
@@ -66,11 +74,14 @@ std::string to_json(const Stats& stats) {
   for (size_t i = 0; i < Stats::kPercentiles.size(); ++i) {
     percentiles[fmt::format("p{}", Stats::kPercentiles[i])] = stats.caption_bytes[i];
   }
+  Json pictures = Json::object();
+  for (const auto& [count, samples] : stats.samples_by_pictures) pictures[std::to_string(count)] = samples;
   const Json json{{"num_samples", stats.num_samples},
                   {"num_bad", stats.num_bad},
                   {"num_bad_images", stats.num_bad_images},
                   {"num_no_caption", stats.num_no_caption},
                   {"num_documents", stats.num_documents},
+                  {"num_conversations", stats.num_conversations},
                   {"num_shards", stats.num_shards},
                   {"num_blocks", stats.num_blocks},
                   {"payload_bytes", stats.payload_bytes},
@@ -79,6 +90,7 @@ std::string to_json(const Stats& stats) {
                   {"captions_by_language", stats.captions_by_language},
                   {"images_by_flag", stats.images_by_flag},
                   {"parts_by_media", stats.parts_by_media},
+                  {"samples_by_pictures", pictures},
                   {"tokens_by_tokenizer", stats.tokens_by_tokenizer},
                   {"aspect_ratios", bins_json(stats.aspect_ratios)},
                   {"sizes", bins_json(stats.sizes)},
@@ -98,6 +110,7 @@ std::string to_table(const Stats& stats) {
   } else {
     add_pictures(text, stats);
   }
+  if (stats.num_conversations > 0) add_conversations(text, stats);
   add_counts(text, "parts", stats.parts_by_media);
   text += fmt::format("{} length, bytes\n ", only_text ? "document" : "caption");
   for (size_t i = 0; i < Stats::kPercentiles.size(); ++i) {

@@ -10,6 +10,7 @@
 #include "chiliad/base/error.h"
 #include "chiliad/base/thread_pool.h"
 #include "chiliad/dataset/build_index.h"
+#include "chiliad/index/caption_text.h"
 #include "chiliad/io/file.h"
 #include "chiliad/text/byte_tokenizer.h"
 #include "chiliad/text/document_encoder.h"
@@ -44,6 +45,12 @@ class ShardTokens {
   /// Returns the bytes read.
   int64_t count(const CaptionRun& run) {
     const index::Part& part = shard_.parts[shard_.captions[run.first].part];
+    if (part.media == index::MediaType::kConversation) {
+      throw InvalidInput(
+          index_.folder().string(),
+          "holds conversations, which runs with captions or documents cannot read. Index captions "
+          "(docs/guides/your-own-data.md)");
+    }
     const io::File file = io::File::open_read(index_.part_path(shard_, part));
     std::vector<std::byte> bytes(part.length);
     file.read_at(static_cast<int64_t>(part.offset), bytes);
@@ -56,10 +63,8 @@ class ShardTokens {
     for (size_t i = run.first; i < run.first + run.count; ++i) {
       const index::Caption& caption = shard_.captions[i];
       const std::string_view caption_text = text.substr(caption.offset, caption.length);
-      const size_t tokens = part.media == index::MediaType::kJsonLine
-                                ? count_tokens_(text::document_of_line(caption_text).text)
-                                : count_tokens_(caption_text);
-      column_.caption_tokens[i] = static_cast<uint32_t>(tokens);
+      column_.caption_tokens[i] =
+          static_cast<uint32_t>(count_tokens_(index::caption_text(part.media, caption_text).text));
     }
     return static_cast<int64_t>(part.length);
   }

@@ -75,18 +75,23 @@ std::string why_bad(std::span<const KeyedMember> members) {
   return {};
 }
 
-/// Captions come from the .txt parts, or from the .caption parts where there is no .txt.
+/// Captions come from the .txt parts; where there is none from the .caption parts, else from the .json parts.
 SampleDraft draft_sample(std::span<const KeyedMember> members) {
   SampleDraft sample;
   sample.key = members.front().key;
   const auto ends_in = [](const KeyedMember& m, const char* extension) {
     return extension_of(m.member->name) == extension;
   };
-  const bool has_txt =
-      std::any_of(members.begin(), members.end(), [&](auto& m) { return ends_in(m, "txt"); });
+  const auto any = [&](const char* extension) {
+    return std::any_of(members.begin(), members.end(), [&](auto& m) { return ends_in(m, extension); });
+  };
+  const char* const source = any("txt") ? "txt" : any("caption") ? "caption" : "json";
   for (const KeyedMember& m : members) {
-    sample.parts.push_back({0, m.member->offset, m.member->length, media_of(extension_of(m.member->name)),
-                            ends_in(m, has_txt ? "txt" : "caption")});
+    sample.parts.push_back({.file = 0,
+                            .offset = m.member->offset,
+                            .length = m.member->length,
+                            .media = media_of(extension_of(m.member->name)),
+                            .is_caption = ends_in(m, source)});
   }
   return sample;
 }

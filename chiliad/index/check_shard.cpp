@@ -40,8 +40,8 @@ class ShardCheck {
       require(part.file < shard_.files.size(), "parts.file", i, part.file, shard_.files.size());
       const auto size = static_cast<uint64_t>(shard_.files[part.file].size);
       require(part.length <= size && part.offset <= size - part.length, "parts.offset", i, part.offset, size);
-      require(part.media <= MediaType::kJsonLine, "parts.media", i, static_cast<uint64_t>(part.media),
-              static_cast<uint64_t>(MediaType::kJsonLine));
+      require(part.media <= MediaType::kCsv, "parts.media", i, static_cast<uint64_t>(part.media),
+              static_cast<uint64_t>(MediaType::kCsv));
     }
   }
 

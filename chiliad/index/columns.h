@@ -9,14 +9,16 @@
 
 namespace chiliad::index {
 
-/// kJsonLine: a line of JSON lines, one object whose string `text` is a document; its caption is the line.
+/// What a part is, which also says how its captions are stored (caption_text.h).
 enum class MediaType : uint8_t {
   kOther = 0,
   kImage = 1,
-  kText = 2,
-  kTuxpaintText = 3,
-  kJson = 4,
-  kJsonLine = 5
+  kText = 2,          ///< captions are the bytes themselves
+  kTuxpaintText = 3,  ///< as kText
+  kJson = 4,          ///< captions are string literals in it, with their quotes
+  kJsonLine = 5,      ///< a line of JSON Lines; its caption is the line, the document its string `text`
+  kConversation = 6,  ///< a record of a conversation; its caption is the whole record
+  kCsv = 7            ///< a row of CSV or TSV; captions are fields of it, with their quotes
 };
 
 /// Where a part's bytes lie: in a file of the source (`file` counts in Shard::files) at [offset, offset +
@@ -37,7 +39,7 @@ struct Part {
 struct Caption {
   uint32_t part = 0;      ///< in the shard
   uint32_t offset = 0;    ///< from the start of the part
-  uint32_t length = 0;    ///< bytes, trimmed, without BOM
+  uint32_t length = 0;    ///< bytes as stored; of plain text trimmed and without BOM
   uint32_t language = 0;  ///< up to 4 ASCII letters, little-endian, lower case ("en", "zh"); 0: unknown
 };
 

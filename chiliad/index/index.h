@@ -22,8 +22,8 @@ struct ShardEntry {
 /// A data set's table of contents (manifest.json).
 struct Manifest {
   int version = 1;
-  std::string layout;  ///< tuxpaint, image_text, webdataset
-  std::string root;    ///< absolute path of the source
+  std::string layout;  ///< dataset/build_index.h names them
+  std::string root;    ///< absolute path of the source; files are named relative to it
   std::vector<ShardEntry> shards;
   int64_t num_samples = 0;
   int64_t num_bad = 0;  ///< samples that cannot be used, with reasons in bad.jsonl

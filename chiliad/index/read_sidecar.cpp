@@ -115,7 +115,12 @@ SidecarHeader read_header(const std::string& place, std::span<const std::byte> f
   if (file.size() - checksum_at < sizeof checksum) fail_header(place, "is cut");
   std::memcpy(&checksum, file.data() + checksum_at, sizeof checksum);
   if (checksum != hash64(file.first(checksum_at))) fail_header(place, "checksum is wrong");
-  if (header.features != 0) fail_header(place, fmt::format("unknown feature bits {:#x}", header.features));
+  if ((header.features & ~detail::kStoredCaptions) != 0) {
+    throw CorruptData(place,
+                      fmt::format("header: feature bits {:#x} are of a later version of chiliad. Use that "
+                                  "version, or index again with this one",
+                                  header.features));
+  }
   if (header.file_bytes != file.size()) {
     fail_header(place, fmt::format("file has {} bytes, expected {}", file.size(), header.file_bytes));
   }
@@ -153,6 +158,10 @@ Shard parse_sidecar(std::span<const std::byte> file, const std::string& place) {
   visit_columns(shard, reader);
   reader.finish();
   check_shard(shard, place);
+  if (header.features != features_of(shard)) {
+    fail_header(place,
+                fmt::format("feature bits are {:#x}, expected {:#x}", header.features, features_of(shard)));
+  }
   return shard;
 }
 

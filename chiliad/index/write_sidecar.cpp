@@ -75,6 +75,7 @@ void write_sidecar(const std::filesystem::path& path, const Shard& shard) {
 
   SidecarHeader header;
   header.num_columns = static_cast<uint32_t>(columns.entries.size());
+  header.features = detail::features_of(shard);
   header.content_high = shard.content.high;
   header.content_low = shard.content.low;
   header.num_files = shard.files.size();

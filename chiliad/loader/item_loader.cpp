@@ -10,6 +10,7 @@
 #include "chiliad/base/planted.h"
 #include "chiliad/image/image.h"
 #include "chiliad/image/resize.h"
+#include "chiliad/index/caption_text.h"
 #include "chiliad/loader/batch.h"
 
 namespace chiliad::loader {
@@ -167,8 +168,7 @@ ItemLoader::CaptionText ItemLoader::read_caption(int64_t sample, uint32_t number
   }
   const std::string_view text(reinterpret_cast<const char*>(read.bytes.data()) + caption.offset,
                               caption.length);
-  if (part.media != index::MediaType::kJsonLine) return {std::string(text), ""};
-  text::LineDocument document = text::document_of_line(text);
+  text::LineDocument document = index::caption_text(part.media, text);
   return {std::move(document.text), std::move(document.refusal)};
 }
 

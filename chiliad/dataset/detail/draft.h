@@ -15,7 +15,9 @@ struct PartDraft {
   uint64_t offset = 0;
   uint64_t length = 0;
   index::MediaType media = index::MediaType::kOther;
-  bool is_caption = false;  ///< its text is a caption
+  bool is_caption = false;      ///< its text holds captions
+  uint32_t caption_offset = 0;  ///< of a CSV row: the field that is the caption
+  uint32_t caption_length = 0;
 };
 
 struct SampleDraft {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,20 +14,37 @@ namespace chiliad::dataset::detail {
 struct SourceListing {
   std::filesystem::path root;  ///< absolute; paths of files are relative to it
   std::vector<index::SourceFile> images;
-  std::vector<index::SourceFile> texts;  ///< *.txt
+  std::vector<index::SourceFile> texts;     ///< *.txt
+  std::vector<index::SourceFile> captions;  ///< *.caption
   std::vector<index::SourceFile> tars;
-  std::vector<index::SourceFile> lines;  ///< *.jsonl
+  std::vector<index::SourceFile> lines;   ///< *.jsonl
+  std::vector<index::SourceFile> lists;   ///< *.json
+  std::vector<index::SourceFile> tables;  ///< metadata.jsonl, metadata.csv; or one *.csv or *.tsv
+  std::filesystem::path images_folder;    ///< absolute; empty: pictures lie beside the file that names them
 };
 
-/// Lists a folder, or one tar or .jsonl file. Throws InvalidInput if `source` is neither.
-[[nodiscard]] SourceListing list_source(const std::filesystem::path& source);
+/// Lists a folder, or one .tar, .jsonl, .json, .csv or .tsv file. `images`: where a file's pictures lie, may
+/// be empty; the root is then the deepest folder that holds both. Throws InvalidInput if `source` is none of
+/// these.
+[[nodiscard]] SourceListing list_source(const std::filesystem::path& source,
+                                        const std::filesystem::path& images);
 
-/// tuxpaint, image_text or webdataset; where there are neither pictures nor tars, jsonl or text. Throws
-/// InvalidInput if the source holds no sample, or both tars and pictures.
+/// The layout that the listing looks like, as in IndexOptions::layout. Throws InvalidInput if the source
+/// holds no sample, or both tars and pictures.
 [[nodiscard]] std::string detect_layout(const SourceListing& listing);
 
-/// Pairs pictures with the captions beside them and cuts the list into shards of about `shard_bytes`.
+/// Pairs pictures with the captions beside them (.txt, else .caption) and cuts the list into shards of about
+/// `shard_bytes`.
 [[nodiscard]] std::vector<ShardDraft> draft_loose_shards(const SourceListing& listing,
                                                          index::MediaType text_media, int64_t shard_bytes);
+
+/// How often kohya's trainer takes a picture in an epoch: N of the folder N_name that it lies in; nothing
+/// where it lies in none.
+[[nodiscard]] std::optional<int> kohya_repeats(const std::string& path);
+
+/// The same with as many samples of a picture as its folder says; the second is KEY#2, and so on. Pictures
+/// elsewhere are added to `unnamed`.
+[[nodiscard]] std::vector<ShardDraft> draft_kohya_shards(const SourceListing& listing, int64_t shard_bytes,
+                                                         std::vector<BadSample>& unnamed);
 
 }  // namespace chiliad::dataset::detail

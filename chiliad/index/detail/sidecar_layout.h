@@ -14,6 +14,21 @@ inline constexpr std::array<char, 8> kSidecarMagic{'C', 'H', 'I', 'D', 'X', '\r'
 inline constexpr uint32_t kSidecarVersion = 1;
 inline constexpr size_t kColumnAlignment = 8;
 inline constexpr int64_t kMaxSidecarBytes = 16LL << 30;
+/// Feature bit: a caption must be unescaped before it is text (caption_text.h), or a part has a media type
+/// above kJsonLine. Without the bit the file is what readers before it know.
+inline constexpr uint64_t kStoredCaptions = 1;
+
+/// The feature bits of a shard; there is one right value.
+[[nodiscard]] inline uint64_t features_of(const Shard& shard) {
+  for (const Part& part : shard.parts) {
+    if (part.media > MediaType::kJsonLine) return kStoredCaptions;
+  }
+  for (const Caption& caption : shard.captions) {
+    if (caption.part < shard.parts.size() && shard.parts[caption.part].media == MediaType::kJson)
+      return kStoredCaptions;
+  }
+  return 0;
+}
 
 enum class ColumnType : uint32_t { kU8 = 1, kU16 = 2, kU32 = 3, kU64 = 4, kI64 = 5, kBytes = 6 };
 
@@ -23,7 +38,7 @@ struct SidecarHeader {
   uint32_t version = kSidecarVersion;
   uint32_t num_columns = 0;
   uint64_t file_bytes = 0;
-  uint64_t features = 0;  ///< bits that a reader must know; none yet
+  uint64_t features = 0;  ///< bits that a reader must know: kStoredCaptions
   uint64_t content_high = 0;
   uint64_t content_low = 0;
   uint64_t num_files = 0;
