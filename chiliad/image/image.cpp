@@ -4,11 +4,12 @@
 
 #include <utility>
 
-#include "chiliad/base/planted.h"
 #include "chiliad/image/detail/header_only.h"
 #include "chiliad/image/detail/jpeg.h"
 #include "chiliad/image/detail/limits.h"
+#include "chiliad/image/detail/orientation.h"
 #include "chiliad/image/detail/png.h"
+#include "chiliad/image/detail/row_sink.h"
 #include "chiliad/image/detail/sniff.h"
 
 namespace chiliad::image {
@@ -38,10 +39,6 @@ Outcome<Info> read_header(std::span<const std::byte> bytes) {
   return refuse<Info>("not an image that can be read: the content is " + detail::guess_content(bytes));
 }
 
-uint8_t orientation_to_apply(uint8_t orientation) {
-  return planted_bug("exif_ignored") ? uint8_t{1} : orientation;
-}
-
 Outcome<HostArray> decode_jpeg(std::span<const std::byte> bytes, const DecodeOptions& options) {
   auto stored = detail::read_jpeg_header(bytes);
   if (!stored) return refuse<HostArray>(std::move(stored.reason));
@@ -49,8 +46,11 @@ Outcome<HostArray> decode_jpeg(std::span<const std::byte> bytes, const DecodeOpt
   if (auto reason = detail::size_refusal(info.width, info.height, options.limits); !reason.empty()) {
     return refuse<HostArray>("jpeg: " + reason);
   }
-  info.orientation = orientation_to_apply(info.orientation);
-  return detail::decode_jpeg(bytes, info, options.limits.max_bytes);
+  info.orientation = detail::orientation_to_apply(info.orientation);
+  detail::PictureStage picture(info.width, info.height, info.orientation);
+  auto problem = detail::decode_jpeg(bytes, {info, options.limits.max_bytes, 1, {}}, picture);
+  if (!problem.empty()) return refuse<HostArray>(std::move(problem));
+  return {picture.take(), {}};
 }
 
 Outcome<HostArray> decode_png(std::span<const std::byte> bytes, const DecodeOptions& options) {
@@ -60,7 +60,7 @@ Outcome<HostArray> decode_png(std::span<const std::byte> bytes, const DecodeOpti
   if (auto reason = detail::size_refusal(info.width, info.height, options.limits); !reason.empty()) {
     return refuse<HostArray>("png: " + reason);
   }
-  info.orientation = orientation_to_apply(info.orientation);
+  info.orientation = detail::orientation_to_apply(info.orientation);
   return detail::decode_png(*file.value, options.background);
 }
 
