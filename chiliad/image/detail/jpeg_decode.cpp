@@ -97,6 +97,7 @@ class Decompressor {
     return true;
   }
   [[nodiscard]] bool skip_rows(JDIMENSION count) {
+    if (count == 0) return true;
     if (setjmp(errors_.back) != 0) return false;
     jpeg_skip_scanlines(&cinfo_, count);
     return true;
@@ -186,42 +187,55 @@ std::string failure(const Decompressor& decompressor) {
 
 // Smooth upsampling looks at the neighbours of a column, which a cut hides.
 constexpr int32_t kMargin = 4;
-constexpr int32_t kRowsAtOnce = 4;
+
+/// Passes over rows, looking at their data all the same.
+bool pass_over(Decompressor& decompressor, int32_t count, uint8_t* room) {
+  // Skipping is for Huffman codes alone.
+  const int32_t num_read = decompressor.info().arith_code != 0 ? count : 0;
+  for (int32_t i = 0; i < num_read; ++i) {
+    if (decompressor.read_rows(&room, 1) == 0) return false;
+  }
+  return count == num_read || decompressor.skip_rows(static_cast<JDIMENSION>(count - num_read));
+}
+
+/// Reads `num_rows` rows into `rows`; false where libjpeg gave up.
+bool fill_block(Decompressor& decompressor, uint8_t* const* rows, int num_rows) {
+  for (int got = 0; got < num_rows;) {
+    const int count = decompressor.read_rows(rows + got, num_rows - got);
+    if (count == 0) return false;
+    got += count;
+  }
+  if (decompressor.info().out_color_space != JCS_CMYK) return true;
+  for (int i = 0; i < num_rows; ++i)
+    cmyk_to_rgb(rows[i], rows[i], static_cast<int32_t>(decompressor.info().output_width));
+  return true;
+}
 
 /// Reads the window's rows and pushes them; false where libjpeg gave up.
 bool read_window(Decompressor& decompressor, const Window& window, RowStage& out) {
   const auto& info = decompressor.info();
-  const bool cmyk = info.out_color_space == JCS_CMYK;
   const auto all_width = static_cast<int32_t>(info.output_width);
   auto left = static_cast<JDIMENSION>(std::max(0, window.left - kMargin));
   auto width = static_cast<JDIMENSION>(std::min(all_width, window.left + window.width + kMargin)) - left;
-  // Arithmetic decoding has no skipping that is as thorough.
-  const bool whole = info.arith_code != 0;
-  if (!whole && static_cast<int32_t>(width) < all_width && !decompressor.keep_columns(left, width))
-    return false;
-  if (whole) left = 0;
-  int32_t skipped = whole ? 0 : window.top;
-  if (skipped > 0 && !decompressor.skip_rows(static_cast<JDIMENSION>(skipped))) return false;
-  const size_t stride = static_cast<size_t>(info.output_width) * (cmyk ? 4 : 3);
-  std::vector<uint8_t> memory(stride * kRowsAtOnce);
-  std::vector<uint8_t> rgb(cmyk ? size_t{3} * info.output_width : 0);
-  uint8_t* rows[kRowsAtOnce];
-  for (int32_t i = 0; i < kRowsAtOnce; ++i) rows[i] = memory.data() + stride * static_cast<size_t>(i);
-  const int64_t offset = int64_t{3} * (window.left - static_cast<int32_t>(left));
-  const int32_t bottom = whole ? static_cast<int32_t>(info.output_height) : window.top + window.height;
-  for (int32_t y = skipped; y < bottom;) {
-    const int count = decompressor.read_rows(rows, std::min(kRowsAtOnce, bottom - y));
-    if (count == 0) return false;
-    for (int i = 0; i < count; ++i, ++y) {
-      if (y < window.top || y >= window.top + window.height) continue;
-      if (cmyk) cmyk_to_rgb(rows[i], rgb.data(), static_cast<int32_t>(info.output_width));
-      out.push((cmyk ? rgb.data() : rows[i]) + offset);
-    }
+  if (static_cast<int32_t>(width) < all_width && !decompressor.keep_columns(left, width)) return false;
+  const size_t stride = static_cast<size_t>(info.output_width) * (info.out_color_space == JCS_CMYK ? 4 : 3);
+  std::vector<uint8_t> memory(stride * kBlockRows);
+  uint8_t* rows[kBlockRows];
+  const uint8_t* kept[kBlockRows];
+  for (int i = 0; i < kBlockRows; ++i) {
+    rows[i] = memory.data() + stride * static_cast<size_t>(i);
+    kept[i] = rows[i] + int64_t{3} * (window.left - static_cast<int32_t>(left));
+  }
+  if (!pass_over(decompressor, window.top, rows[0])) return false;
+  for (int32_t y = 0; y < window.height; y += kBlockRows) {
+    const int count = std::min(kBlockRows, window.height - y);
+    if (!fill_block(decompressor, rows, count)) return false;
+    out.push(kept, count);
   }
   // The last row is read, not skipped: libjpeg would not look at the data before it.
-  const auto left_over = static_cast<int32_t>(info.output_height) - bottom;
-  if (left_over > 1 && !decompressor.skip_rows(static_cast<JDIMENSION>(left_over - 1))) return false;
-  return left_over == 0 || decompressor.read_rows(rows, 1) == 1;
+  const int32_t below = static_cast<int32_t>(info.output_height) - window.top - window.height;
+  if (below == 0) return true;
+  return pass_over(decompressor, below - 1, rows[0]) && decompressor.read_rows(rows, 1) == 1;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "chiliad/image/detail/blend.h"
 #include "chiliad/image/detail/byte_view.h"
 #include "chiliad/image/detail/limits.h"
 #include "chiliad/image/detail/png.h"
@@ -53,12 +54,6 @@ class PartStream {
 };
 
 using Rgb = std::array<uint8_t, 3>;
-
-/// Pillow's alpha_composite over an opaque colour: 7 extra bits, then a division by 255 by shifts.
-uint8_t blend(uint32_t front, uint32_t back, uint32_t alpha) {
-  const uint32_t sum = front * alpha + back * (255 - alpha) + 128;
-  return static_cast<uint8_t>((sum * 128 + (sum >> 1U)) >> 15U);
-}
 
 /// Turns raw rows (packed, big-endian) into RGB8 over the background.
 class RowExpander {

@@ -6,6 +6,8 @@
 
 #include "chiliad/image/detail/resample_plain.h"
 
+// AVX-512 with products that add at once, which Highway leaves out unless asked.
+#define HWY_WANT_AVX3_DL
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "chiliad/image/detail/resample.cpp"
 #include <hwy/foreach_target.h>
@@ -13,6 +15,12 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
+#if HWY_TARGET == HWY_AVX3_DL && defined(__GNUC__) && !defined(__clang__)
+#define CHILIAD_ADDING_PRODUCTS 1
+#pragma GCC target("avx512vnni")  // which Highway looks for in the machine, but does not switch on
+#else
+#define CHILIAD_ADDING_PRODUCTS 0
+#endif
 namespace chiliad::image::detail {
 namespace HWY_NAMESPACE {
 #if HWY_TARGET == HWY_SCALAR
@@ -38,9 +46,15 @@ struct PairSums {
   hn::Vec<Sums> odd;
 
   HWY_INLINE void add(hn::Vec<Samples> samples, hn::Vec<Samples> weights) {
+#if CHILIAD_ADDING_PRODUCTS
+    even.raw = _mm512_dpwssd_epi32(even.raw, samples.raw, weights.raw);
+#else
     even = hn::ReorderWidenMulAccumulate(Sums(), samples, weights, even, odd);
+#endif
   }
-  [[nodiscard]] HWY_INLINE hn::Vec<Sums> total() const { return hn::RearrangeToOddPlusEven(even, odd); }
+  [[nodiscard]] HWY_INLINE hn::Vec<Sums> total() const {
+    return hn::RearrangeToOddPlusEven(even, odd);
+  }
 };
 
 HWY_INLINE PairSums no_sums() {
@@ -70,17 +84,23 @@ HWY_INLINE void put_four(hn::Vec<Bytes16> rgb, int16_t* to) {
             bytes + kBlockRows * kPairSamples * sizeof(int16_t));
 }
 
-void put_in_block(const uint8_t* rgb, int32_t num_pixels, int row, int16_t* block) {
-  const Bytes16 d;
-  int16_t* to = block + row * kPairSamples;
-  int32_t left = num_pixels;
-  // Four pixels are read as 16 bytes of which 12 count.
-  for (; left >= 6; left -= 4, rgb += 12, to += 2 * kBlockRows * kPairSamples)
-    put_four(hn::LoadU(d, rgb), to);
-  for (; left > 0; left -= 4, rgb += 12, to += 2 * kBlockRows * kPairSamples) {
-    alignas(16) uint8_t last[16] = {};
-    std::memcpy(last, rgb, 3 * static_cast<size_t>(left < 4 ? left : 4));
-    put_four(hn::Load(d, last), to);
+/// Six pixels at least must be there: four are read as 16 bytes of which 12 count.
+HWY_INLINE void put_group(const uint8_t* const* rows, int num_rows, int64_t at, int16_t* to) {
+  for (int row = 0; row < num_rows; ++row)
+    put_four(hn::LoadU(Bytes16(), rows[row] + at), to + row * kPairSamples);
+}
+
+void put_in_block(const uint8_t* const* rows, int num_rows, int32_t num_pixels, int16_t* block) {
+  int32_t x = 0;
+  for (; num_pixels - x >= 6; x += 4, block += 2 * kBlockRows * kPairSamples)
+    put_group(rows, num_rows, int64_t{3} * x, block);
+  for (; x < num_pixels; x += 4, block += 2 * kBlockRows * kPairSamples) {
+    for (int row = 0; row < num_rows; ++row) {
+      alignas(16) uint8_t last[16] = {};
+      std::memcpy(last, rows[row] + int64_t{3} * x,
+                  3 * static_cast<size_t>(num_pixels - x < 4 ? num_pixels - x : 4));
+      put_four(hn::Load(Bytes16(), last), block + row * kPairSamples);
+    }
   }
 }
 
@@ -196,6 +216,7 @@ void resample_down(const uint8_t* const* rows, int64_t row_bytes, const int32_t*
 }  // namespace HWY_NAMESPACE
 }  // namespace chiliad::image::detail
 HWY_AFTER_NAMESPACE();
+#undef CHILIAD_ADDING_PRODUCTS
 
 #if HWY_ONCE
 namespace chiliad::image::detail {
@@ -205,8 +226,8 @@ HWY_EXPORT(resample_block);
 HWY_EXPORT(take_rows);
 HWY_EXPORT(resample_down);
 
-void put_in_block(const uint8_t* rgb, int32_t num_pixels, int row, int16_t* block) {
-  HWY_DYNAMIC_DISPATCH(put_in_block)(rgb, num_pixels, row, block);
+void put_in_block(const uint8_t* const* rows, int num_rows, int32_t num_pixels, int16_t* block) {
+  HWY_DYNAMIC_DISPATCH(put_in_block)(rows, num_rows, num_pixels, block);
 }
 void resample_block(const int16_t* block, const TapPairs& pairs, uint8_t* out) {
   HWY_DYNAMIC_DISPATCH(resample_block)(block, pairs, out);

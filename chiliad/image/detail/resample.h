@@ -59,8 +59,8 @@ constexpr int kBlockRows = 8;
 // 16-bit samples of a pair of pixels of one row in a block: R R G G B B 0 0.
 constexpr int kPairSamples = 8;
 
-/// Puts `num_pixels` RGB pixels as row `row` of a block: [pairs][kBlockRows][kPairSamples].
-void put_in_block(const uint8_t* rgb, int32_t num_pixels, int row, int16_t* block);
+/// Puts rows of `num_pixels` RGB pixels into a block: [pairs][kBlockRows][kPairSamples].
+void put_in_block(const uint8_t* const* rows, int num_rows, int32_t num_pixels, int16_t* block);
 /// The pass across: pixels of all rows of a block, [outputs][kBlockRows][4] bytes (R G B and one unused).
 void resample_block(const int16_t* block, const TapPairs& pairs, uint8_t* out);
 /// Row `row` of what resample_block gave as RGB pixels, for four rows from `first_row` on.

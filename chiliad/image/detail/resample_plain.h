@@ -22,10 +22,12 @@ inline uint8_t to_level(uint32_t high, uint32_t low) {
   return static_cast<uint8_t>(std::clamp(sum >> kWeightBits, 0, 255));
 }
 
-inline void put_in_block(const uint8_t* rgb, int32_t num_pixels, int row, int16_t* block) {
-  for (int32_t x = 0; x < num_pixels; ++x, rgb += 3) {
-    int16_t* to = block + x / 2 * kPairStride + row * kPairSamples + x % 2;
-    for (int c = 0; c < 3; ++c) to[2 * c] = rgb[c];
+inline void put_in_block(const uint8_t* const* rows, int num_rows, int32_t num_pixels, int16_t* block) {
+  for (int row = 0; row < num_rows; ++row) {
+    for (int32_t x = 0; x < num_pixels; ++x) {
+      int16_t* to = block + x / 2 * kPairStride + row * kPairSamples + x % 2;
+      for (int c = 0; c < 3; ++c) to[2 * c] = rows[row][3 * int64_t{x} + c];
+    }
   }
 }
 

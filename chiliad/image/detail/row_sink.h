@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -17,6 +18,8 @@ class RowSink {
 
   /// Puts `count` RGB pixels at stored positions x = first_x, first_x + step_x, ... of row y.
   void write(int32_t y, const uint8_t* rgb, int32_t count, int32_t first_x = 0, int32_t step_x = 1);
+  /// Every pixel that is not written has this colour; to be called before `write`.
+  void fill(const std::array<uint8_t, 3>& color);
   /// The picture: uint8 [H, W, 3] after orientation.
   [[nodiscard]] HostArray take() { return std::move(picture_); }
 
@@ -36,6 +39,7 @@ class PictureStage final : public RowStage {
       : width_(width), height_(height), orientation_(orientation) {}
   uint8_t* room(int ahead) override;
   void filled() override;
+  using RowStage::push;
   void push(const uint8_t* rgb) override;
   void finish() override {}
   /// To be called once, after the last row.

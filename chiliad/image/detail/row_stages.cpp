@@ -55,7 +55,7 @@ AcrossStage::AcrossStage(const AxisWeights& axis, RowStage& next)
       next_(next),
       num_pixels_(axis.end() - axis.first.front()),
       num_outputs_(axis.num_outputs()),
-      rows_(static_cast<size_t>(kPixelBytes * num_pixels_ * kRowsAhead)),
+      rows_(static_cast<size_t>(kPixelBytes * num_pixels_ * (kBlockRows + kRowsAhead))),
       // Four pixels are put at a time, and outputs of few taps read on as those of most do.
       memory_(static_cast<size_t>(kBlockSamples) *
                   (static_cast<size_t>(num_pixels_) / 2 + 2 + pairs_.num_pairs) +
@@ -63,26 +63,45 @@ AcrossStage::AcrossStage(const AxisWeights& axis, RowStage& next)
       block_(aligned(memory_)),
       resampled_(static_cast<size_t>(num_outputs_) * kBlockRows * 4) {}
 
+void AcrossStage::filled() {
+  if (++num_rows_ == kBlockRows) pass_kept_on();
+}
+
 void AcrossStage::push(const uint8_t* rgb) {
-  put_in_block(rgb, num_pixels_, num_rows_, block_);
-  if (++num_rows_ == kBlockRows) pass_on();
+  std::memcpy(room(0), rgb, static_cast<size_t>(kPixelBytes * num_pixels_));
+  filled();
+}
+
+void AcrossStage::push(const uint8_t* const* rows, int count) {
+  if (num_rows_ == 0 && count == kBlockRows) {
+    pass_on(rows, count);
+    return;
+  }
+  for (int i = 0; i < count; ++i) push(rows[i]);
 }
 
 void AcrossStage::finish() {
-  if (num_rows_ > 0) pass_on();
+  if (num_rows_ > 0) pass_kept_on();
   next_.finish();
 }
 
-void AcrossStage::pass_on() {
-  resample_block(block_, pairs_, resampled_.data());
-  for (int row = 0; row < num_rows_; row += kRowsAhead) {
-    const int count = std::min(kRowsAhead, num_rows_ - row);
-    uint8_t* rows[kRowsAhead] = {};
-    for (int i = 0; i < count; ++i) rows[i] = next_.room(i);
-    take_rows(resampled_.data(), num_outputs_, row, rows);
-    for (int i = 0; i < count; ++i) next_.filled();
-  }
+void AcrossStage::pass_kept_on() {
+  const uint8_t* rows[kBlockRows];
+  for (int i = 0; i < num_rows_; ++i) rows[i] = row_of(i);
+  pass_on(rows, num_rows_);
   num_rows_ = 0;
+}
+
+void AcrossStage::pass_on(const uint8_t* const* rows, int count) {
+  put_in_block(rows, count, num_pixels_, block_);
+  resample_block(block_, pairs_, resampled_.data());
+  for (int row = 0; row < count; row += kRowsAhead) {
+    const int num_taken = std::min(kRowsAhead, count - row);
+    uint8_t* taken[kRowsAhead] = {};
+    for (int i = 0; i < num_taken; ++i) taken[i] = next_.room(i);
+    take_rows(resampled_.data(), num_outputs_, row, taken);
+    for (int i = 0; i < num_taken; ++i) next_.filled();
+  }
 }
 
 DownStage::DownStage(AxisWeights axis, int32_t width, RowStage& next)
@@ -159,7 +178,12 @@ void push_window(const HostArray& picture, ResizePipeline& pipeline) {
   const Window& window = pipeline.window();
   const int64_t stride = kPixelBytes * picture.shape()[1];
   const uint8_t* row = picture.as<uint8_t>().data() + stride * window.top + kPixelBytes * window.left;
-  for (int32_t y = 0; y < window.height; ++y, row += stride) pipeline.first().push(row);
+  for (int32_t y = 0; y < window.height; y += kBlockRows) {
+    const uint8_t* rows[kBlockRows];
+    const int count = std::min(kBlockRows, window.height - y);
+    for (int i = 0; i < count; ++i, row += stride) rows[i] = row;
+    pipeline.first().push(rows, count);
+  }
   pipeline.first().finish();
 }
 

@@ -13,8 +13,8 @@ namespace chiliad::image::detail {
 // Rows that a stage may write before it says that they are filled.
 constexpr int kRowsAhead = 4;
 
-/// Takes rows of RGB pixels, the first one first. Either the caller has the row somewhere (`push`), or it
-/// writes it where `room` says and then calls `filled`.
+/// Takes rows of RGB pixels, the first one first. Either the caller has them somewhere (`push`), or it writes
+/// them where `room` says and then calls `filled`.
 class RowStage {
  public:
   RowStage() = default;
@@ -28,6 +28,10 @@ class RowStage {
   /// The next row is where room(0) said.
   virtual void filled() = 0;
   virtual void push(const uint8_t* rgb) = 0;
+  /// Up to kBlockRows rows; quickest if all pushes but the last are of just so many.
+  virtual void push(const uint8_t* const* rows, int count) {
+    for (int i = 0; i < count; ++i) push(rows[i]);
+  }
   /// No more rows come: what is kept back goes on.
   virtual void finish() = 0;
 };
@@ -38,6 +42,7 @@ class SlotStage final : public RowStage {
   SlotStage(std::span<std::byte> slot, int32_t width, bool mirrored);
   uint8_t* room(int ahead) override { return next_ + 3 * width_ * ahead; }
   void filled() override;
+  using RowStage::push;
   void push(const uint8_t* rgb) override;
   void finish() override {}
 
@@ -52,21 +57,23 @@ class AcrossStage final : public RowStage {
  public:
   /// Pixels of a row are counted from `axis.first.front()` on. `next` outlives the stage.
   AcrossStage(const AxisWeights& axis, RowStage& next);
-  uint8_t* room(int ahead) override {
-    return rows_.data() + int64_t{3} * num_pixels_ * ((num_rows_ + ahead) % kRowsAhead);
-  }
-  void filled() override { push(room(0)); }
+  uint8_t* room(int ahead) override { return row_of(num_rows_ + ahead); }
+  void filled() override;
+  using RowStage::push;
   void push(const uint8_t* rgb) override;
+  void push(const uint8_t* const* rows, int count) override;
   void finish() override;
 
  private:
-  void pass_on();
+  [[nodiscard]] uint8_t* row_of(int row) { return rows_.data() + int64_t{3} * num_pixels_ * row; }
+  void pass_on(const uint8_t* const* rows, int count);
+  void pass_kept_on();
 
   TapPairs pairs_;
   RowStage& next_;
   const int32_t num_pixels_;
   const int32_t num_outputs_;
-  int num_rows_ = 0;
+  int num_rows_ = 0;  // that are kept in rows_
   std::vector<uint8_t> rows_;
   std::vector<int16_t> memory_;
   int16_t* block_;
@@ -80,6 +87,7 @@ class DownStage final : public RowStage {
   DownStage(AxisWeights axis, int32_t width, RowStage& next);
   uint8_t* room(int ahead) override { return ring_row(num_rows_ + ahead); }
   void filled() override;
+  using RowStage::push;
   void push(const uint8_t* rgb) override;
   void finish() override { next_.finish(); }
 

@@ -1,6 +1,8 @@
 #include "chiliad/image/detail/resample.h"
 
 #include <gtest/gtest.h>
+
+#define HWY_WANT_AVX3_DL  // as resample.cpp
 #include <hwy/targets.h>
 
 #include <algorithm>
