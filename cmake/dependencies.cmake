@@ -20,6 +20,13 @@ add_library(chiliad_spng INTERFACE)
 target_link_libraries(chiliad_spng INTERFACE "${CHILIAD_SPNG_LIBRARY}")
 target_include_directories(chiliad_spng SYSTEM INTERFACE "${CHILIAD_SPNG_INCLUDE}")
 
+pkg_check_modules(HIGHWAY REQUIRED IMPORTED_TARGET libhwy)
+pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp libwebpdemux)
+add_library(chiliad_highway INTERFACE)
+target_link_libraries(chiliad_highway INTERFACE PkgConfig::HIGHWAY)
+add_library(chiliad_webp INTERFACE)
+target_link_libraries(chiliad_webp INTERFACE PkgConfig::WEBP)
+
 add_library(chiliad_json INTERFACE)
 target_link_libraries(chiliad_json INTERFACE nlohmann_json::nlohmann_json)
 

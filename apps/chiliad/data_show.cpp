@@ -7,7 +7,6 @@
 
 #include "apps/chiliad/run_setup.h"
 #include "apps/chiliad/verbs.h"
-#include "chiliad/image/color.h"
 #include "chiliad/io/file.h"
 #include "chiliad/loader/item_loader.h"
 #include "chiliad/loader/run_inputs.h"
@@ -87,7 +86,7 @@ int run(const Arguments& arguments) {
       arguments.out.empty() ? fmt::format("{}-step-{}.html", file.run.name, arguments.step) : arguments.out;
   auto options = page_options(arguments, file, inputs);
   loader::ItemLoaderOptions originals;
-  originals.background = image::parse_color(file.data.background);
+  originals.pictures = loader::picture_options(file.data);
   loader::ItemLoader items(index, originals);
   if (inputs.columns.latents != nullptr)
     options.original = [&](const auto& item, auto bucket) { return original(items, item, bucket); };

@@ -51,7 +51,8 @@ enum class Draw : uint64_t {
   kDropout = 7,
   kInit = 8,
   kSample = 9,
-  kLatent = 10  ///< an autoencoder's sample; the noise of diffusion on it is another draw
+  kLatent = 10,  ///< an autoencoder's sample; the noise of diffusion on it is another draw
+  kJitter = 11   ///< colours of a picture
 };
 
 /// splitmix64 finaliser: a bijective 64-bit mixer.

@@ -108,7 +108,7 @@ class LatentParts {
  private:
   static loader::ItemLoaderOptions item_options(const spec::RunFile& run) {
     loader::ItemLoaderOptions made;
-    made.background = image::parse_color(run.data.background);
+    made.pictures = loader::picture_options(run.data);
     return made;
   }
   [[nodiscard]] size_t batch() const { return static_cast<size_t>(run_.encoders.batch); }

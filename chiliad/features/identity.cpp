@@ -96,6 +96,7 @@ Identity identity_of(const spec::RunFile& run, Kind kind) {
     add("data.bucket_max", fmt::format("{}", data.bucket_max));
     add("data.background", data.background);
     add("data.flip", data.flip ? "true" : "false");
+    if (data.dct_margin != 0.0) add("data.dct_margin", fmt::format("{}", data.dct_margin));
   } else {
     add("encoder", encoder_fact("encoders.text", encoders.text));
     add("model.text_max_tokens", fmt::format("{}", run.model.text_max_tokens));

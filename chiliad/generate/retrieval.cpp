@@ -44,7 +44,8 @@ TrainingPicture load_picture(loader::ItemLoader& items, const stepplan::Item& it
 std::vector<TrainingPicture> load_training_set(const spec::RunFile& run, const index::Index& index,
                                                const stepplan::Plan& plan) {
   loader::ItemLoaderOptions options;
-  options.background = image::parse_color(run.data.background);
+  options.pictures = loader::picture_options(run.data);
+  options.pictures.jitter = {};
   loader::ItemLoader items(index, options);
   std::vector<TrainingPicture> pictures;
   for (int64_t step = 0; step < plan.steps_per_epoch(); ++step) {

@@ -4,12 +4,15 @@
 
 #include <utility>
 
-#include "chiliad/base/planted.h"
-#include "chiliad/image/detail/header_only.h"
+#include "chiliad/image/detail/bmp_header.h"
+#include "chiliad/image/detail/gif.h"
 #include "chiliad/image/detail/jpeg.h"
 #include "chiliad/image/detail/limits.h"
+#include "chiliad/image/detail/orientation.h"
 #include "chiliad/image/detail/png.h"
+#include "chiliad/image/detail/row_sink.h"
 #include "chiliad/image/detail/sniff.h"
+#include "chiliad/image/detail/webp.h"
 
 namespace chiliad::image {
 namespace {
@@ -38,10 +41,6 @@ Outcome<Info> read_header(std::span<const std::byte> bytes) {
   return refuse<Info>("not an image that can be read: the content is " + detail::guess_content(bytes));
 }
 
-uint8_t orientation_to_apply(uint8_t orientation) {
-  return planted_bug("exif_ignored") ? uint8_t{1} : orientation;
-}
-
 Outcome<HostArray> decode_jpeg(std::span<const std::byte> bytes, const DecodeOptions& options) {
   auto stored = detail::read_jpeg_header(bytes);
   if (!stored) return refuse<HostArray>(std::move(stored.reason));
@@ -49,8 +48,11 @@ Outcome<HostArray> decode_jpeg(std::span<const std::byte> bytes, const DecodeOpt
   if (auto reason = detail::size_refusal(info.width, info.height, options.limits); !reason.empty()) {
     return refuse<HostArray>("jpeg: " + reason);
   }
-  info.orientation = orientation_to_apply(info.orientation);
-  return detail::decode_jpeg(bytes, info, options.limits.max_bytes);
+  info.orientation = detail::orientation_to_apply(info.orientation);
+  detail::PictureStage picture(info.width, info.height, info.orientation);
+  auto problem = detail::decode_jpeg(bytes, {info, options.limits.max_bytes, 1, {}}, picture);
+  if (!problem.empty()) return refuse<HostArray>(std::move(problem));
+  return {picture.take(), {}};
 }
 
 Outcome<HostArray> decode_png(std::span<const std::byte> bytes, const DecodeOptions& options) {
@@ -60,21 +62,23 @@ Outcome<HostArray> decode_png(std::span<const std::byte> bytes, const DecodeOpti
   if (auto reason = detail::size_refusal(info.width, info.height, options.limits); !reason.empty()) {
     return refuse<HostArray>("png: " + reason);
   }
-  info.orientation = orientation_to_apply(info.orientation);
+  info.orientation = detail::orientation_to_apply(info.orientation);
   return detail::decode_png(*file.value, options.background);
 }
 
-const char* name_of(Format format) {
-  switch (format) {
-    case Format::kWebp:
-      return "webp";
-    case Format::kGif:
-      return "gif";
-    case Format::kBmp:
-      return "bmp";
-    default:
-      return "unknown format";
-  }
+/// A format that is decoded as a whole.
+using WholeDecoder = Outcome<HostArray> (*)(std::span<const std::byte>, const Info&,
+                                            const std::array<uint8_t, 3>&);
+
+Outcome<HostArray> decode_whole(std::span<const std::byte> bytes, const DecodeOptions& options,
+                                WholeDecoder decoder) {
+  auto stored = read_header(bytes);
+  if (!stored) return refuse<HostArray>(std::move(stored.reason));
+  Info& info = *stored.value;
+  if (auto reason = detail::size_refusal(info.width, info.height, options.limits); !reason.empty())
+    return refuse<HostArray>(std::move(reason));
+  info.orientation = detail::orientation_to_apply(info.orientation);
+  return decoder(bytes, info, options.background);
 }
 
 }  // namespace
@@ -94,9 +98,10 @@ Outcome<HostArray> decode(std::span<const std::byte> bytes, const DecodeOptions&
   const Format format = detail::sniff(bytes);
   if (format == Format::kJpeg) return decode_jpeg(bytes, options);
   if (format == Format::kPng) return decode_png(bytes, options);
-  if (format == Format::kUnknown) return refuse<HostArray>(read_header(bytes).reason);
-  return refuse<HostArray>(fmt::format(
-      "{}: not covered yet: JPEG and PNG are decoded. Convert the picture to one of them", name_of(format)));
+  if (format == Format::kWebp) return decode_whole(bytes, options, detail::decode_webp);
+  if (format == Format::kGif) return decode_whole(bytes, options, detail::decode_gif);
+  if (format == Format::kBmp) return refuse<HostArray>("bmp: unsupported format. Convert the picture to PNG");
+  return refuse<HostArray>(read_header(bytes).reason);
 }
 
 }  // namespace chiliad::image

@@ -1,11 +1,8 @@
 #include "chiliad/image/resize.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <vector>
 
-#include "chiliad/image/detail/resample.h"
+#include "chiliad/image/detail/row_stages.h"
 
 namespace chiliad::image {
 namespace {
@@ -29,57 +26,12 @@ HostArray new_picture(int32_t width, int32_t height) {
   return {DType::kU8, Shape{height, width, 3}};
 }
 
-/// Rows [first_row, first_row + num_rows) of `picture`, each resampled to the axis.
-HostArray resample_rows(const HostArray& picture, int32_t first_row, int32_t num_rows,
-                        const detail::AxisWeights& axis) {
+HostArray fit_of(const HostArray& picture, const SourceBox& box, const Fit& fit, Filter filter) {
   const Size size = size_of(picture);
-  HostArray result = new_picture(axis.num_outputs(), num_rows);
-  const int64_t from_stride = int64_t{size.width} * 3;
-  const int64_t to_stride = int64_t{axis.num_outputs()} * 3;
-  const uint8_t* from = picture.as<uint8_t>().data() + from_stride * first_row;
-  uint8_t* to = result.as<uint8_t>().data();
-  std::vector<uint8_t> last_row;
-  for (int32_t y = 0; y < num_rows; ++y, from += from_stride, to += to_stride) {
-    if (first_row + y + 1 == size.height) {  // the row pass reads on past the end
-      last_row.assign(from, from + from_stride);
-      last_row.resize(last_row.size() + detail::kRowPadding);
-    }
-    detail::resample_row(last_row.empty() ? from : last_row.data(), to, axis);
-  }
+  HostArray result = new_picture(fit.width, fit.height);
+  detail::ResizePipeline pipeline(size.width, size.height, box, fit, filter, false, result.bytes());
+  detail::push_window(picture, pipeline);
   return result;
-}
-
-/// Columns [first_column, first_column + num_columns) of `picture`, each resampled to the axis.
-HostArray resample_columns(const HostArray& picture, int32_t first_column, int32_t num_columns,
-                           const detail::AxisWeights& axis) {
-  const int64_t from_stride = int64_t{size_of(picture).width} * 3;
-  const int64_t to_stride = int64_t{num_columns} * 3;
-  HostArray result = new_picture(num_columns, axis.num_outputs());
-  const uint8_t* from = picture.as<uint8_t>().data() + int64_t{first_column} * 3;
-  uint8_t* to = result.as<uint8_t>().data();
-  for (int32_t y = 0; y < axis.num_outputs(); ++y, to += to_stride) {
-    detail::resample_column(from, from_stride, to, to_stride, axis, y);
-  }
-  return result;
-}
-
-struct Range {
-  int32_t first = 0;
-  int32_t count = 0;
-};
-
-/// The source samples that any output needs; the axis then counts from the first of them.
-Range trim(detail::AxisWeights& axis) {
-  const Range range{axis.first.front(), axis.first.back() + axis.count.back() - axis.first.front()};
-  for (int32_t& first : axis.first) first -= range.first;
-  return range;
-}
-
-/// Which pass comes first changes the rounding of what lies between them. Pillow 13 goes down first where the
-/// height loses more than twice as many pixels as the width, and takes the sizes of the whole picture even if
-/// there is a box.
-bool down_first(const Size& from, const Size& to) {
-  return to.height < from.height && int64_t{from.height} - to.height > 2 * (int64_t{from.width} - to.width);
 }
 
 }  // namespace
@@ -92,28 +44,13 @@ HostArray resize(const HostArray& picture, int32_t width, int32_t height, Filter
 
 HostArray resize(const HostArray& picture, int32_t width, int32_t height, Filter filter,
                  const SourceBox& box) {
+  return fit_of(picture, box, stretch_fit(width, height), filter);
+}
+
+HostArray resize(const HostArray& picture, const Fit& fit, Filter filter) {
   const Size size = size_of(picture);
-  CHILIAD_CHECK(width > 0 && height > 0, "empty size {} x {}", width, height);
-  const auto left = static_cast<float>(box.left);
-  const auto top = static_cast<float>(box.top);
-  const auto right = static_cast<float>(box.right);
-  const auto bottom = static_cast<float>(box.bottom);
-  CHILIAD_CHECK(left >= 0 && top >= 0 && right <= static_cast<float>(size.width) &&
-                    bottom <= static_cast<float>(size.height) && left < right && top < bottom,
-                "box [{}, {}, {}, {}] outside of {} x {}", left, top, right, bottom, size.width, size.height);
-  const bool across = width != size.width || left != 0 || right != static_cast<float>(width);
-  const bool down = height != size.height || top != 0 || bottom != static_cast<float>(height);
-  if (!across && !down) return picture.clone();
-  auto columns = detail::axis_weights(size.width, left, right, width, filter);
-  if (!down) return resample_rows(picture, 0, size.height, columns);
-  auto rows = detail::axis_weights(size.height, top, bottom, height, filter);
-  if (!across) return resample_columns(picture, 0, size.width, rows);
-  if (down_first(size, {width, height})) {
-    const Range needed = trim(columns);
-    return resample_rows(resample_columns(picture, needed.first, needed.count, rows), 0, height, columns);
-  }
-  const Range needed = trim(rows);
-  return resample_columns(resample_rows(picture, needed.first, needed.count, columns), 0, width, rows);
+  return fit_of(picture, {0.0, 0.0, static_cast<double>(size.width), static_cast<double>(size.height)}, fit,
+                filter);
 }
 
 HostArray crop(const HostArray& picture, int32_t left, int32_t top, int32_t width, int32_t height) {
@@ -145,18 +82,7 @@ HostArray flip_horizontal(const HostArray& picture) {
 HostArray cover(const HostArray& picture, int32_t width, int32_t height, Filter filter, double crop_x,
                 double crop_y) {
   const Size size = size_of(picture);
-  CHILIAD_CHECK(width > 0 && height > 0, "empty size {} x {}", width, height);
-  CHILIAD_CHECK(crop_x >= 0 && crop_x <= 1 && crop_y >= 0 && crop_y <= 1, "crop place ({}, {})", crop_x,
-                crop_y);
-  const bool wider = static_cast<double>(size.width) / size.height > static_cast<double>(width) / height;
-  const double scale =
-      wider ? static_cast<double>(height) / size.height : static_cast<double>(width) / size.width;
-  // Rounding may leave a side one short where width / scale is inexact.
-  const int32_t wide = std::max(width, static_cast<int32_t>(size.width * scale + 0.5));
-  const int32_t tall = std::max(height, static_cast<int32_t>(size.height * scale + 0.5));
-  const auto left = static_cast<int32_t>(std::floor((wide - width) * crop_x));
-  const auto top = static_cast<int32_t>(std::floor((tall - height) * crop_y));
-  return crop(resize(picture, wide, tall, filter), left, top, width, height);
+  return resize(picture, cover_fit(size.width, size.height, width, height, crop_x, crop_y), filter);
 }
 
 }  // namespace chiliad::image

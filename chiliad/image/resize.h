@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "chiliad/base/host_array.h"
+#include "chiliad/image/fit.h"
 
 namespace chiliad::image {
 
@@ -22,6 +23,8 @@ struct SourceBox {
 [[nodiscard]] HostArray resize(const HostArray& picture, int32_t width, int32_t height, Filter filter);
 [[nodiscard]] HostArray resize(const HostArray& picture, int32_t width, int32_t height, Filter filter,
                                const SourceBox& box);
+/// The part that `fit` keeps of the whole picture resized; only that part is computed.
+[[nodiscard]] HostArray resize(const HostArray& picture, const Fit& fit, Filter filter);
 
 /// [top : top + height, left : left + width] of uint8 [H, W, 3].
 [[nodiscard]] HostArray crop(const HostArray& picture, int32_t left, int32_t top, int32_t width,
@@ -30,8 +33,7 @@ struct SourceBox {
 /// Mirrors left and right.
 [[nodiscard]] HostArray flip_horizontal(const HostArray& picture);
 
-/// Scales so that the picture covers width x height (sides round half up) and cuts the centre (floor); the
-/// contract of a bucket. `crop_x`, `crop_y` in [0, 1] place the cut (0.5: centre).
+/// `resize` by cover_fit.
 [[nodiscard]] HostArray cover(const HostArray& picture, int32_t width, int32_t height, Filter filter,
                               double crop_x = 0.5, double crop_y = 0.5);
 

@@ -8,8 +8,8 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/planted.h"
-#include "chiliad/image/image.h"
-#include "chiliad/image/resize.h"
+#include "chiliad/base/rng.h"
+#include "chiliad/image/decode_fit.h"
 #include "chiliad/index/caption_text.h"
 #include "chiliad/loader/batch.h"
 
@@ -121,21 +121,31 @@ std::string ItemLoader::load_picture(const stepplan::Item& item, stepplan::Bucke
   const PictureKey key{item.sample, item.bucket, item.crop_x, item.crop_y, item.flip};
   if (cache_.copy_to(key, pixels)) {
     ++cache_hits_;
-    return "";
+  } else {
+    std::string refusal = decode_picture(item, bucket, pixels);
+    if (!refusal.empty()) return refusal;
+    cache_.put(key, pixels);
   }
+  Rng rng({item.draw_key, static_cast<uint64_t>(Draw::kJitter)});
+  image::jitter(options_.pictures.jitter, rng, pixels);
+  return "";
+}
+
+std::string ItemLoader::decode_picture(const stepplan::Item& item, stepplan::Bucket bucket,
+                                       std::span<std::byte> pixels) {
   const index::Part* part = index_.image_part(item.sample);
   CHILIAD_CHECK(part != nullptr, "sample {} has no image", item.sample);
   const PartBytes read = reader_.read(index_.shard_of(item.sample), *part);
   if (!read.refusal.empty()) return read.refusal;
-  const auto decoded = image::decode(read.bytes, {options_.background, {}});
-  if (!decoded) return decoded.reason;
-  HostArray picture = image::cover(*decoded.value, bucket.width, bucket.height, image::Filter::kBicubic,
-                                   static_cast<double>(item.crop_x), static_cast<double>(item.crop_y));
-  if (item.flip) picture = image::flip_horizontal(picture);
-  CHILIAD_CHECK_EQ(picture.bytes().size(), pixels.size());
-  std::memcpy(pixels.data(), picture.data(), pixels.size());
-  cache_.put(key, pixels);
-  return "";
+  image::FitOptions options;
+  options.fit = [&](int32_t width, int32_t height) {
+    return image::cover_fit(width, height, bucket.width, bucket.height, static_cast<double>(item.crop_x),
+                            static_cast<double>(item.crop_y));
+  };
+  options.mirrored = item.flip;
+  options.dct_margin = options_.pictures.dct_margin;
+  options.decode.background = options_.pictures.background;
+  return image::decode_fit(read.bytes, options, pixels);
 }
 
 int64_t ItemLoader::feature_bytes(const stepplan::Item& item) const {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "chiliad/features/column.h"
+#include "chiliad/image/jitter.h"
 #include "chiliad/index/index.h"
 #include "chiliad/loader/decoded_cache.h"
 #include "chiliad/loader/part_reader.h"
@@ -35,10 +36,17 @@ struct FeatureColumns {
   std::shared_ptr<const features::Column> text{};
 };
 
+/// How pictures become pixels.
+struct PictureOptions {
+  std::array<uint8_t, 3> background{255, 255, 255};
+  double dct_margin = 0.0;
+  image::Jitter jitter{};
+};
+
 struct ItemLoaderOptions {
   int64_t cache_bytes = 0;
   int64_t max_tokens = 128;
-  std::array<uint8_t, 3> background{255, 255, 255};
+  PictureOptions pictures{};
   /// Mode pack: shared with the loader's owner, as long as the loader lives; null in mode bucket.
   std::shared_ptr<const text::DocumentEncoder> documents{};
   int64_t sequence_length = 0;  ///< mode pack
@@ -88,6 +96,8 @@ class ItemLoader {
   void check_count(const stepplan::Item& item, size_t found) const;
   [[nodiscard]] std::string load_picture(const stepplan::Item& item, stepplan::Bucket bucket,
                                          std::span<std::byte> pixels);
+  [[nodiscard]] std::string decode_picture(const stepplan::Item& item, stepplan::Bucket bucket,
+                                           std::span<std::byte> pixels);
 
   const index::Index& index_;
   ItemLoaderOptions options_;

@@ -195,7 +195,7 @@ class Loader::Impl {
       : plan_(plan),
         options_(std::move(options)),
         end_step_(end_step),
-        items_(index, {options_.cache_bytes, options_.max_tokens, options_.background, options_.documents,
+        items_(index, {options_.cache_bytes, options_.max_tokens, options_.pictures, options_.documents,
                        options_.sequence_length, options_.columns, options_.classes}),
         next_step_(first_step),
         journal_(std::make_shared<const stepplan::Journal>(std::move(journal))),

@@ -28,7 +28,7 @@ struct LoaderOptions {
   int64_t sequence_length = 0;  ///< mode pack
   FeatureColumns columns{};     ///< of models on latents
   int64_t classes = 0;          ///< of models on classes
-  std::array<uint8_t, 3> background{255, 255, 255};
+  PictureOptions pictures{};
   Nanoseconds read_deadline = std::chrono::seconds(60);
 };
 

@@ -87,7 +87,15 @@ LoaderOptions loader_options(const spec::RunFile& run, const RunInputs& inputs, 
   options.prefetch_bytes = run.data.prefetch_bytes;
   options.cache_bytes = run.data.cache_bytes;
   options.max_tokens = run.model.text_max_tokens;
-  options.background = image::parse_color(run.data.background);
+  options.pictures = picture_options(run.data);
+  return options;
+}
+
+PictureOptions picture_options(const spec::DataOptions& data) {
+  PictureOptions options;
+  options.background = image::parse_color(data.background);
+  options.dct_margin = data.dct_margin;
+  options.jitter = {data.jitter_brightness, data.jitter_contrast, data.jitter_saturation};
   return options;
 }
 

@@ -33,6 +33,9 @@ struct RunInputs {
 [[nodiscard]] LoaderOptions loader_options(const spec::RunFile& run, const RunInputs& inputs,
                                            const spec::Rates& rates, int rank, int num_ranks);
 
+/// What section data says of pixels.
+[[nodiscard]] PictureOptions picture_options(const spec::DataOptions& data);
+
 /// How the run's layout cuts a step.
 [[nodiscard]] stepplan::PackOptions pack_options(const spec::RunFile& run, const spec::Rates& rates,
                                                  int num_ranks);

@@ -36,6 +36,15 @@ Digest documents_digest_of(const spec::DataOptions& options, const Digest& encod
   return hasher.digest();
 }
 
+/// Added only where used, so that runs from before these options existed resume.
+void add_transforms(const spec::DataOptions& options, Hasher& hasher) {
+  if (options.dct_margin != 0.0) hasher.add("dct_margin").add(options.dct_margin);
+  if (options.jitter_brightness == 0.0 && options.jitter_contrast == 0.0 && options.jitter_saturation == 0.0)
+    return;
+  hasher.add("jitter").add(options.jitter_brightness).add(options.jitter_contrast);
+  hasher.add(options.jitter_saturation);
+}
+
 Digest content_digest_of(const spec::DataOptions& options, const Digest& documents) {
   if (documents != Digest{}) return documents_digest_of(options, documents);
   Hasher hasher;
@@ -46,6 +55,7 @@ Digest content_digest_of(const spec::DataOptions& options, const Digest& documen
   hasher.add(options.limit).add(options.order).add(options.window_blocks).add(options.shape_clusters);
   hasher.add(options.flip ? 1 : 0).add(options.crop).add(options.background);
   add_held_out(options, hasher);
+  add_transforms(options, hasher);
   return hasher.digest();
 }
 

@@ -70,32 +70,58 @@ int32_t to_fixed(double weight) {
 
 }  // namespace
 
-AxisWeights axis_weights(int32_t source, float begin, float end, int32_t outputs, Filter filter) {
+AxisWeights axis_weights(const Axis& axis, Filter filter) {
   const Kernel kernel = kernel_of(filter);
-  const double scale = static_cast<double>(end - begin) / outputs;
+  const double scale = static_cast<double>(axis.end - axis.begin) / axis.outputs;
   const double stretch = scale < 1.0 ? 1.0 : scale;  // the filter widens only where the picture shrinks
   const double reach = kernel.support * stretch;
   const double inverse = 1.0 / stretch;
-  AxisWeights axis;
-  axis.num_taps = static_cast<int32_t>(std::ceil(reach)) * 2 + 1;
-  axis.first.resize(static_cast<size_t>(outputs));
-  axis.count.resize(static_cast<size_t>(outputs));
-  axis.weights.resize(static_cast<size_t>(outputs) * static_cast<size_t>(axis.num_taps));
-  std::vector<double> exact(static_cast<size_t>(axis.num_taps));
-  for (int32_t i = 0; i < outputs; ++i) {
-    const double centre = begin + (i + 0.5) * scale;
+  const auto num_outputs = static_cast<size_t>(axis.num_outputs);
+  AxisWeights made;
+  made.num_taps = static_cast<int32_t>(std::ceil(reach)) * 2 + 1;
+  made.first.resize(num_outputs);
+  made.count.resize(num_outputs);
+  made.weights.resize(num_outputs * static_cast<size_t>(made.num_taps));
+  std::vector<double> exact(static_cast<size_t>(made.num_taps));
+  for (int32_t i = 0; i < axis.num_outputs; ++i) {
+    const double centre = axis.begin + (axis.first_output + i + 0.5) * scale;
     const int32_t first = std::max(0, static_cast<int32_t>(centre - reach + 0.5));
-    const int32_t last = std::min(source, static_cast<int32_t>(centre + reach + 0.5));
+    const int32_t last = std::min(axis.source, static_cast<int32_t>(centre + reach + 0.5));
     double total = 0.0;
     for (int32_t x = first; x < last; ++x)
       total += exact[x - first] = kernel.value((x - centre + 0.5) * inverse);
-    int32_t* weights = axis.weights.data() + int64_t{i} * axis.num_taps;
+    int32_t* weights = made.weights.data() + int64_t{i} * made.num_taps;
     for (int32_t k = 0; k < last - first; ++k)
       weights[k] = to_fixed(total != 0.0 ? exact[k] / total : exact[k]);
-    axis.first[i] = first;
-    axis.count[i] = last - first;
+    made.first[i] = first;
+    made.count[i] = last - first;
   }
-  return axis;
+  return made;
+}
+
+TapPairs tap_pairs(const AxisWeights& axis, bool aligned) {
+  TapPairs pairs;
+  pairs.first = axis.first;
+  for (size_t i = 0; i < axis.first.size(); ++i) {
+    const int32_t lead = aligned ? axis.first[i] & 1 : 0;
+    pairs.first[i] -= lead;
+    pairs.num_pairs = std::max(pairs.num_pairs, (lead + axis.count[i] + 1) / 2);
+  }
+  pairs.high.resize(axis.first.size() * static_cast<size_t>(pairs.num_pairs));
+  pairs.low.resize(pairs.high.size());
+  for (size_t i = 0; i < axis.first.size(); ++i) {
+    const int32_t lead = axis.first[i] - pairs.first[i];
+    const int32_t* weights = axis.of(static_cast<int32_t>(i));
+    for (int32_t k = 0; k < axis.count[i]; ++k) {
+      const size_t at = i * static_cast<size_t>(pairs.num_pairs) + static_cast<size_t>((lead + k) / 2);
+      const int shift = ((lead + k) & 1) * 16;
+      const auto high = static_cast<uint16_t>(weights[k] >> kLowBits);
+      const auto low = static_cast<uint16_t>(weights[k] & ((1 << kLowBits) - 1));
+      pairs.high[at] |= static_cast<int32_t>(uint32_t{high} << shift);
+      pairs.low[at] |= static_cast<int32_t>(uint32_t{low} << shift);
+    }
+  }
+  return pairs;
 }
 
 }  // namespace chiliad::image::detail

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <span>
 
+#include "chiliad/image/detail/row_stages.h"
 #include "chiliad/image/image.h"
 
 namespace chiliad::image::detail {
@@ -10,10 +11,18 @@ namespace chiliad::image::detail {
 /// Walks the segments up to the first scan. Sizes are as stored, before orientation.
 [[nodiscard]] Outcome<Info> read_jpeg_header(std::span<const std::byte> bytes);
 
-/// Decodes a JPEG whose stored header is `stored`, writing pixels as `stored.orientation` wants them.
-/// `max_bytes` also bounds the coefficients that progressive files keep.
-[[nodiscard]] Outcome<HostArray> decode_jpeg(std::span<const std::byte> bytes, const Info& stored,
-                                             int64_t max_bytes);
+struct JpegRequest {
+  Info stored;            ///< what read_jpeg_header said
+  int64_t max_bytes = 0;  ///< also bounds the coefficients that progressive files keep
+  int denominator = 1;    ///< 1, 2, 4 or 8: sides are divided by it and rounded up (DCT scaling)
+  Window window;          ///< of the picture so scaled; an empty one: all of it
+};
+
+/// Pushes the rows of the window as stored, without orientation. Returns why the picture is refused, or
+/// nothing; rows may have been pushed before damage is seen. Rows and columns outside of the window cost
+/// entropy decoding only, and the pixels inside are the same as without one.
+[[nodiscard]] std::string decode_jpeg(std::span<const std::byte> bytes, const JpegRequest& request,
+                                      RowStage& out);
 
 /// Whether every component of the frame has a scan; libjpeg takes a component without one for grey.
 [[nodiscard]] bool all_components_scanned(std::span<const std::byte> bytes);

@@ -11,7 +11,6 @@
 
 #include "chiliad/image/detail/jpeg.h"
 #include "chiliad/image/detail/limits.h"
-#include "chiliad/image/detail/row_sink.h"
 
 namespace chiliad::image::detail {
 namespace {
@@ -84,16 +83,30 @@ class Decompressor {
     cinfo_.out_color_space = cinfo_.num_components == 4 ? JCS_CMYK : JCS_RGB;
     return true;
   }
-  [[nodiscard]] bool start() {
+  [[nodiscard]] bool start(int denominator) {
     if (setjmp(errors_.back) != 0) return false;
+    cinfo_.scale_num = 1;
+    cinfo_.scale_denom = static_cast<unsigned>(denominator);
     jpeg_start_decompress(&cinfo_);
     return true;
   }
-  [[nodiscard]] bool read_row(uint8_t* row) {
+  /// Leaves out columns; both are widened to whole blocks.
+  [[nodiscard]] bool keep_columns(JDIMENSION& left, JDIMENSION& width) {
     if (setjmp(errors_.back) != 0) return false;
-    JSAMPROW rows[1] = {row};
-    jpeg_read_scanlines(&cinfo_, rows, 1);
+    jpeg_crop_scanline(&cinfo_, &left, &width);
     return true;
+  }
+  [[nodiscard]] bool skip_rows(JDIMENSION count) {
+    if (count == 0) return true;
+    if (setjmp(errors_.back) != 0) return false;
+    jpeg_skip_scanlines(&cinfo_, count);
+    return true;
+  }
+  /// 0 where libjpeg gave up.
+  [[nodiscard]] int read_rows(uint8_t* const* rows, int count) {
+    if (setjmp(errors_.back) != 0) return 0;
+    return static_cast<int>(
+        jpeg_read_scanlines(&cinfo_, const_cast<JSAMPARRAY>(rows), static_cast<JDIMENSION>(count)));
   }
   /// Reads on to the EOI marker, so that damage after the last row's own data is seen too.
   [[nodiscard]] bool finish() {
@@ -168,51 +181,89 @@ void cmyk_to_rgb(const uint8_t* cmyk, uint8_t* rgb, int32_t count) {
   }
 }
 
-Outcome<HostArray> fail(const Decompressor& decompressor) {
-  const int64_t row = decompressor.info().output_scanline;
-  return refuse<HostArray>(fmt::format("jpeg: row {}: {}", row, decompressor.reason()));
+std::string failure(const Decompressor& decompressor) {
+  return fmt::format("jpeg: row {}: {}", decompressor.info().output_scanline, decompressor.reason());
 }
 
-/// Reads all rows into the sink; false where libjpeg gave up.
-bool read_rows(Decompressor& decompressor, const Info& stored, RowSink& sink) {
-  const bool cmyk = decompressor.info().out_color_space == JCS_CMYK;
-  std::vector<uint8_t> row(static_cast<size_t>(stored.width) * 4);
-  std::vector<uint8_t> rgb(cmyk ? static_cast<size_t>(stored.width) * 3 : 0);
-  for (int32_t y = 0; y < stored.height; ++y) {
-    if (!decompressor.read_row(row.data())) return false;
-    if (cmyk) cmyk_to_rgb(row.data(), rgb.data(), stored.width);
-    sink.write(y, cmyk ? rgb.data() : row.data(), stored.width);
+// Smooth upsampling looks at the neighbours of a column, which a cut hides.
+constexpr int32_t kMargin = 4;
+
+/// Passes over rows, looking at their data all the same.
+bool pass_over(Decompressor& decompressor, int32_t count, uint8_t* room) {
+  // Skipping is for Huffman codes alone.
+  const int32_t num_read = decompressor.info().arith_code != 0 ? count : 0;
+  for (int32_t i = 0; i < num_read; ++i) {
+    if (decompressor.read_rows(&room, 1) == 0) return false;
   }
+  return count == num_read || decompressor.skip_rows(static_cast<JDIMENSION>(count - num_read));
+}
+
+/// Reads `num_rows` rows into `rows`; false where libjpeg gave up.
+bool fill_block(Decompressor& decompressor, uint8_t* const* rows, int num_rows) {
+  for (int got = 0; got < num_rows;) {
+    const int count = decompressor.read_rows(rows + got, num_rows - got);
+    if (count == 0) return false;
+    got += count;
+  }
+  if (decompressor.info().out_color_space != JCS_CMYK) return true;
+  for (int i = 0; i < num_rows; ++i)
+    cmyk_to_rgb(rows[i], rows[i], static_cast<int32_t>(decompressor.info().output_width));
   return true;
+}
+
+/// Reads the window's rows and pushes them; false where libjpeg gave up.
+bool read_window(Decompressor& decompressor, const Window& window, RowStage& out) {
+  const auto& info = decompressor.info();
+  const auto all_width = static_cast<int32_t>(info.output_width);
+  auto left = static_cast<JDIMENSION>(std::max(0, window.left - kMargin));
+  auto width = static_cast<JDIMENSION>(std::min(all_width, window.left + window.width + kMargin)) - left;
+  if (static_cast<int32_t>(width) < all_width && !decompressor.keep_columns(left, width)) return false;
+  const size_t stride = static_cast<size_t>(info.output_width) * (info.out_color_space == JCS_CMYK ? 4 : 3);
+  std::vector<uint8_t> memory(stride * kBlockRows);
+  uint8_t* rows[kBlockRows];
+  const uint8_t* kept[kBlockRows];
+  for (int i = 0; i < kBlockRows; ++i) {
+    rows[i] = memory.data() + stride * static_cast<size_t>(i);
+    kept[i] = rows[i] + int64_t{3} * (window.left - static_cast<int32_t>(left));
+  }
+  if (!pass_over(decompressor, window.top, rows[0])) return false;
+  for (int32_t y = 0; y < window.height; y += kBlockRows) {
+    const int count = std::min(kBlockRows, window.height - y);
+    if (!fill_block(decompressor, rows, count)) return false;
+    out.push(kept, count);
+  }
+  // The last row is read, not skipped: libjpeg would not look at the data before it.
+  const int32_t below = static_cast<int32_t>(info.output_height) - window.top - window.height;
+  if (below == 0) return true;
+  return pass_over(decompressor, below - 1, rows[0]) && decompressor.read_rows(rows, 1) == 1;
 }
 
 }  // namespace
 
-Outcome<HostArray> decode_jpeg(std::span<const std::byte> bytes, const Info& stored, int64_t max_bytes) {
+std::string decode_jpeg(std::span<const std::byte> bytes, const JpegRequest& request, RowStage& out) {
   Decompressor decompressor;
-  if (!decompressor.read_header(bytes))
-    return refuse<HostArray>(fmt::format("jpeg: header: {}", decompressor.reason()));
+  if (!decompressor.read_header(bytes)) return fmt::format("jpeg: header: {}", decompressor.reason());
   const auto& info = decompressor.info();
-  if (static_cast<int64_t>(info.image_width) != stored.width ||
-      static_cast<int64_t>(info.image_height) != stored.height) {
-    return refuse<HostArray>("jpeg: header: two frames of different sizes");
+  if (static_cast<int64_t>(info.image_width) != request.stored.width ||
+      static_cast<int64_t>(info.image_height) != request.stored.height) {
+    return "jpeg: header: two frames of different sizes";
   }
-  if (auto reason = cost_refusal(decompressor, bytes.size(), max_bytes); !reason.empty()) {
-    return refuse<HostArray>(std::move(reason));
-  }
+  if (auto reason = cost_refusal(decompressor, bytes.size(), request.max_bytes); !reason.empty())
+    return reason;
   const bool many_scans = jpeg_has_multiple_scans(const_cast<j_decompress_ptr>(&info)) != 0;
-  if (!decompressor.start()) return fail(decompressor);
-  if (many_scans && !(coefficients_complete(info) && all_components_scanned(bytes))) {
-    return refuse<HostArray>("jpeg: scans are missing: coefficients incomplete");
-  }
-  RowSink sink(stored.width, stored.height, stored.orientation);
-  if (!read_rows(decompressor, stored, sink)) return fail(decompressor);
-  if (!decompressor.finish()) return fail(decompressor);
+  if (!decompressor.start(request.denominator)) return failure(decompressor);
+  if (many_scans && !(coefficients_complete(info) && all_components_scanned(bytes)))
+    return "jpeg: scans are missing: coefficients incomplete";
+  Window window = request.window;
+  if (window.width == 0)
+    window = {0, 0, static_cast<int32_t>(info.output_width), static_cast<int32_t>(info.output_height)};
+  if (!read_window(decompressor, window, out)) return failure(decompressor);
+  if (!decompressor.finish()) return failure(decompressor);
   // Huffman data that ends early is warned about on its own; arithmetic decoding goes on with zeros and says
   // nothing.
-  if (decompressor.end_missing() && info.arith_code != 0)
-    return refuse<HostArray>("jpeg: arithmetic-coded data ends early");
-  return {sink.take(), {}};
+  if (decompressor.end_missing() && info.arith_code != 0) return "jpeg: arithmetic-coded data ends early";
+  out.finish();
+  return {};
 }
 
 }  // namespace chiliad::image::detail

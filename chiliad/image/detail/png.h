@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "chiliad/image/detail/row_stages.h"
 #include "chiliad/image/image.h"
 
 namespace chiliad::image::detail {
@@ -32,5 +33,9 @@ struct PngFile {
 
 /// Decodes to RGB8, turned as `file.info.orientation` wants it, over `background`.
 [[nodiscard]] Outcome<HostArray> decode_png(const PngFile& file, const std::array<uint8_t, 3>& background);
+/// The same for a file that is not interlaced, as stored: pushes the rows of the window. Returns why the
+/// picture is refused, or nothing; rows may have been pushed before damage is seen.
+[[nodiscard]] std::string decode_png(const PngFile& file, const std::array<uint8_t, 3>& background,
+                                     const Window& window, RowStage& out);
 
 }  // namespace chiliad::image::detail

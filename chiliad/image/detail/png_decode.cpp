@@ -2,9 +2,11 @@
 #include <spng.h>
 
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
 
+#include "chiliad/image/detail/blend.h"
 #include "chiliad/image/detail/byte_view.h"
 #include "chiliad/image/detail/limits.h"
 #include "chiliad/image/detail/png.h"
@@ -52,12 +54,6 @@ class PartStream {
 };
 
 using Rgb = std::array<uint8_t, 3>;
-
-/// Pillow's alpha_composite over an opaque colour: 7 extra bits, then a division by 255 by shifts.
-uint8_t blend(uint32_t front, uint32_t back, uint32_t alpha) {
-  const uint32_t sum = front * alpha + back * (255 - alpha) + 128;
-  return static_cast<uint8_t>((sum * 128 + (sum >> 1U)) >> 15U);
-}
 
 /// Turns raw rows (packed, big-endian) into RGB8 over the background.
 class RowExpander {
@@ -166,7 +162,17 @@ std::string header_problem(const PngFile& file) {
   return {};
 }
 
-std::string decode_rows(spng_ctx* context, const PngFile& file, const Rgb& background, RowSink& sink) {
+/// Pixels of one row, at x = first, first + step, ...
+struct PngRow {
+  int32_t y = 0;
+  const uint8_t* rgb = nullptr;
+  int32_t count = 0;
+  int32_t first = 0;
+  int32_t step = 1;
+};
+using TakeRow = std::function<void(const PngRow&)>;
+
+std::string decode_rows(spng_ctx* context, const PngFile& file, const Rgb& background, const TakeRow& take) {
   const int32_t width = file.info.width;
   const bool interlaced = (file.info.flags & kInterlaced) != 0;
   const RowExpander expander(file, background);
@@ -185,33 +191,51 @@ std::string decode_rows(spng_ctx* context, const PngFile& file, const Rgb& backg
     if (!expander.expand(raw.data(), count, rgb.data())) {
       return fmt::format("png: row {}: colour index beyond the palette", row.row_num);
     }
-    sink.write(static_cast<int32_t>(row.row_num), rgb.data(), count, first, step);
+    take({static_cast<int32_t>(row.row_num), rgb.data(), count, first, step});
   }
   // The checksum of the last IDAT is only looked at on the way to the next chunk.
   if (code == SPNG_EOI) code = spng_decode_chunks(context);
   return code == SPNG_OK ? std::string() : fmt::format("png: row {}: {}", row.row_num, spng_strerror(code));
 }
 
-}  // namespace
-
-Outcome<HostArray> decode_png(const PngFile& file, const std::array<uint8_t, 3>& background) {
-  if (auto problem = header_problem(file); !problem.empty()) return refuse<HostArray>(std::move(problem));
+/// `start` is called once the header has passed, before the first row.
+std::string decode_file(const PngFile& file, const Rgb& background, const std::function<void()>& start,
+                        const TakeRow& take) {
+  if (auto problem = header_problem(file); !problem.empty()) return problem;
   PartStream stream(file.parts);
   const std::unique_ptr<spng_ctx, decltype(&spng_ctx_free)> context(spng_ctx_new(0), &spng_ctx_free);
   CHILIAD_CHECK(context != nullptr, "libspng gave no context");
-  if (const int code = spng_set_png_stream(context.get(), &PartStream::read, &stream); code != SPNG_OK) {
-    return refuse<HostArray>(fmt::format("png: {}", spng_strerror(code)));
-  }
+  if (const int code = spng_set_png_stream(context.get(), &PartStream::read, &stream); code != SPNG_OK)
+    return fmt::format("png: {}", spng_strerror(code));
   // The header is checked here so that nothing is allocated for one that libspng would refuse.
   spng_ihdr ihdr{};
-  if (const int code = spng_get_ihdr(context.get(), &ihdr); code != SPNG_OK) {
-    return refuse<HostArray>(fmt::format("png: IHDR: {}", spng_strerror(code)));
-  }
-  RowSink sink(file.info.width, file.info.height, file.info.orientation);
-  if (auto problem = decode_rows(context.get(), file, background, sink); !problem.empty()) {
-    return refuse<HostArray>(std::move(problem));
-  }
-  return {sink.take(), {}};
+  if (const int code = spng_get_ihdr(context.get(), &ihdr); code != SPNG_OK)
+    return fmt::format("png: IHDR: {}", spng_strerror(code));
+  start();
+  return decode_rows(context.get(), file, background, take);
+}
+
+}  // namespace
+
+Outcome<HostArray> decode_png(const PngFile& file, const Rgb& background) {
+  std::optional<RowSink> sink;
+  auto problem = decode_file(
+      file, background, [&] { sink.emplace(file.info.width, file.info.height, file.info.orientation); },
+      [&](const PngRow& row) { sink->write(row.y, row.rgb, row.count, row.first, row.step); });
+  if (!problem.empty()) return refuse<HostArray>(std::move(problem));
+  return {sink->take(), {}};
+}
+
+std::string decode_png(const PngFile& file, const Rgb& background, const Window& window, RowStage& out) {
+  CHILIAD_CHECK((file.info.flags & kInterlaced) == 0, "rows of an interlaced file have no order");
+  auto problem = decode_file(
+      file, background, [] {},
+      [&](const PngRow& row) {
+        if (row.y >= window.top && row.y < window.top + window.height)
+          out.push(row.rgb + int64_t{3} * window.left);
+      });
+  if (problem.empty()) out.finish();
+  return problem;
 }
 
 }  // namespace chiliad::image::detail

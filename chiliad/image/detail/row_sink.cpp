@@ -37,4 +37,23 @@ void RowSink::write(int32_t y, const uint8_t* rgb, int32_t count, int32_t first_
   }
 }
 
+void RowSink::fill(const std::array<uint8_t, 3>& color) {
+  const auto samples = picture_.as<uint8_t>();
+  for (size_t i = 0; i < samples.size(); ++i) samples[i] = color[i % 3];
+}
+
+uint8_t* PictureStage::room(int ahead) {
+  rows_.resize(size_t{3} * static_cast<size_t>(width_) * kRowsAhead);
+  return rows_.data() + int64_t{3} * width_ * ((next_row_ + ahead) % kRowsAhead);
+}
+
+void PictureStage::filled() {
+  push(room(0));
+}
+
+void PictureStage::push(const uint8_t* rgb) {
+  if (!sink_) sink_.emplace(width_, height_, orientation_);
+  sink_->write(next_row_++, rgb, width_);
+}
+
 }  // namespace chiliad::image::detail

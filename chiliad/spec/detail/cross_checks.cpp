@@ -398,6 +398,14 @@ Found check_encoders(const RunFile& file) {
     return Conflict{"data.crop",
                     "expected center for latents, which are made once for a picture, got random. "
                     "Change it"};
+  for (const auto& [key, value] : {std::pair{"data.jitter_brightness", file.data.jitter_brightness},
+                                   std::pair{"data.jitter_contrast", file.data.jitter_contrast},
+                                   std::pair{"data.jitter_saturation", file.data.jitter_saturation}}) {
+    if (latents && value != 0.0)
+      return Conflict{key, fmt::format("expected 0 for latents, which are made once for a picture, got {}. "
+                                       "Change it",
+                                       value)};
+  }
   if ((latents || is_autoencoder(file.model)) && file.parallel.tp != 1)
     return Conflict{
         "parallel.tp",

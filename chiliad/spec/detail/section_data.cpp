@@ -62,6 +62,16 @@ Section data_section() {
           {"background", at<&O::background>,
            TextRule{false, "^(white|black|#[0-9a-fA-F]{6})$", R"(white, black or "#rrggbb" (in quotes))"},
            kContent, "colour under transparent pixels"},
+          {"dct_margin", at<&O::dct_margin>, NumberRule{0.0, 16.0, false, false}, kContent,
+           "0: JPEGs are decoded in full; from 1 on: at 1/2, 1/4 or 1/8 of their size, which is quicker, as "
+           "long "
+           "as that stays so many times the size they are resized to"},
+          {"jitter_brightness", at<&O::jitter_brightness>, NumberRule{0.0, 1.0, false, false}, kContent,
+           "for each item a factor between 1 - x and 1 + x"},
+          {"jitter_contrast", at<&O::jitter_contrast>, NumberRule{0.0, 1.0, false, false}, kContent,
+           "the same, of the distance to the mean grey"},
+          {"jitter_saturation", at<&O::jitter_saturation>, NumberRule{0.0, 1.0, false, false}, kContent,
+           "the same, of the distance to each pixel's grey"},
           {"on_bad_item", at<&O::on_bad_item>, ChoiceRule{{"skip", "stop"}}, kContent,
            "skip: weight 0 and counted; stop: the run ends"},
           {"max_bad_fraction", at<&O::max_bad_fraction>, NumberRule{0.0, 1.0, false, false}, kContent,

@@ -27,10 +27,15 @@ struct DataOptions {
   std::string tokenizer;       ///< pack: a tokenizer.json; empty: bytes
   std::string
       end_token;  ///< pack: content of the token behind each document; empty: none (bytes have theirs)
-  int64_t sequence_length = 1024;     ///< pack: a document is cut to so many positions (and a last target)
-  bool flip = false;                  ///< random horizontal flip
-  std::string crop = "center";        ///< center or random
-  std::string background = "white";   ///< colour under alpha: white, black, or "#rrggbb"
+  int64_t sequence_length = 1024;    ///< pack: a document is cut to so many positions (and a last target)
+  bool flip = false;                 ///< random horizontal flip
+  std::string crop = "center";       ///< center or random
+  std::string background = "white";  ///< colour under alpha: white, black, or "#rrggbb"
+  double dct_margin = 0.0;         ///< 0: JPEGs in full; from 1 on: decoded at 1/2, 1/4 or 1/8 of their size
+                                   ///< while that stays this many times the size needed
+  double jitter_brightness = 0.0;  ///< a factor in [1 - x, 1 + x] for each item; so the next two
+  double jitter_contrast = 0.0;
+  double jitter_saturation = 0.0;
   std::string on_bad_item = "skip";   ///< skip (weight 0, counted) or stop
   double max_bad_fraction = 0.05;     ///< of the items seen so far, once 100 were; above it the run stops
   int64_t micro_batch_items = 32;     ///< most items of a micro-batch

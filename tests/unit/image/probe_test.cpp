@@ -97,9 +97,13 @@ TEST(ProbeTest, RefusesAJpegWithoutFrame) {
   EXPECT_EQ(probe(bytes_of("\xff\xd8\xff")).reason, "jpeg: byte 3: file ends before any frame");
 }
 
-TEST(DecodeTest, SaysThatWebpIsNotCoveredYet) {
-  const auto outcome = decode(bytes_of(std::string_view("RIFF\x18\0\0\0WEBPVP8L", 16)), {});
-  EXPECT_EQ(outcome.reason.substr(0, 21), "webp: not covered yet");
+TEST(DecodeTest, SaysThatBmpIsNotSupported) {
+  std::vector<std::byte> bytes(26);
+  bytes[0] = std::byte{'B'};
+  bytes[1] = std::byte{'M'};
+  bytes[14] = std::byte{40};
+  bytes[18] = bytes[22] = std::byte{2};
+  EXPECT_EQ(decode(bytes, {}).reason, "bmp: unsupported format. Convert the picture to PNG");
 }
 
 }  // namespace
