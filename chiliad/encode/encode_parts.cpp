@@ -17,9 +17,9 @@
 #include "chiliad/device/tensor.h"
 #include "chiliad/encode/frozen_encoder.h"
 #include "chiliad/features/part_plan.h"
-#include "chiliad/image/color.h"
 #include "chiliad/io/file.h"
 #include "chiliad/loader/item_loader.h"
+#include "chiliad/loader/run_inputs.h"
 
 namespace chiliad::encode {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/rng.h"
-#include "chiliad/image/color.h"
 #include "chiliad/image/resize.h"
 #include "chiliad/loader/item_loader.h"
+#include "chiliad/loader/run_inputs.h"
 
 namespace chiliad::generate {
 namespace {
