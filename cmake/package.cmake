@@ -44,6 +44,6 @@ foreach(header IN LISTS package_headers)
   install(FILES "${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/${folder}")
 endforeach()
 install(FILES "${digest_header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-install(TARGETS chiliad chiliad-worker)
+install(PROGRAMS $<TARGET_FILE:chiliad> $<TARGET_FILE:chiliad-worker> DESTINATION "${CMAKE_INSTALL_BINDIR}")  # as they are
 install(FILES "${CMAKE_BINARY_DIR}/installed/ChiliadConfig.cmake" "${CMAKE_BINARY_DIR}/ChiliadConfigVersion.cmake"
   DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/Chiliad")

@@ -85,12 +85,17 @@ std::unique_ptr<TensorSide> side_of(const weights::WeightSource& from,
   std::map<std::string, Shape> shapes;  // ours
   for (const auto& parameter : weights::parameters_of(spec::make_layer_table(run.model)))
     shapes.emplace(parameter.name, parameter.shape);
+  std::set<std::string> given;  // by a tensor that is no copy of another
+  for (const auto& entry : from.tensors()) {
+    for (const auto& key : keys.translate_all(entry.name))
+      if (!key.is_alias) given.insert(key.name);
+  }
   std::set<std::string> taken;
   std::vector<TensorSide::Tensor> tensors;
   for (const auto& entry : from.tensors()) {
     for (const auto& key : keys.translate_all(entry.name)) {
       const auto ours = shapes.find(key.name);
-      if (key.is_alias && (ours == shapes.end() || taken.contains(key.name))) continue;
+      if (key.is_alias && (given.contains(key.name) || taken.contains(key.name))) continue;
       if (ours == shapes.end() || !taken.insert(key.name).second) {
         tensors.push_back({entry.name, entry.dtype, entry.shape, std::nullopt, entry.name, 0});
         continue;

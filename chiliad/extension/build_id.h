@@ -1,6 +1,6 @@
 #pragma once
 
-#include <torch/headeronly/version.h>
+#include <torch/version.h>
 
 #include "chiliad_headers_digest.h"  // made by the build: CHILIAD_HEADERS_DIGEST, CHILIAD_VERSION_TEXT
 

@@ -34,12 +34,12 @@ std::vector<OwnOption> options_of(const Json& list) {
   std::vector<OwnOption> options;
   for (const Json& json : list) {
     OwnOption option;
-    option.name = json.at("name");
+    option.name = json.at("name").get<std::string>();
     option.value = value_of(json.at("value"));
     option.min = json.at("min");
     option.max = json.at("max");
     option.choices = json.at("choices").get<std::vector<std::string>>();
-    option.help = json.at("help");
+    option.help = json.at("help").get<std::string>();
     options.push_back(std::move(option));
   }
   return options;
@@ -55,8 +55,8 @@ Json named_json(const Extension& extension) {
 
 template <typename Extension>
 void read_named(const Json& json, Extension& extension) {
-  extension.name = json.at("name");
-  extension.base = json.at("base");
+  extension.name = json.at("name").get<std::string>();
+  extension.base = json.at("base").get<std::string>();
   extension.options = options_of(json.at("options"));
 }
 
@@ -68,7 +68,7 @@ Json param_json(const ParamDecl& param) {
 
 ParamDecl param_of(const Json& json) {
   ParamDecl param;
-  param.name = json.at("name");
+  param.name = json.at("name").get<std::string>();
   param.shape = Shape(json.at("shape").get<std::vector<int64_t>>());
   param.init = json.at("init").get<Init>();
   param.decay = json.at("decay");
@@ -121,8 +121,8 @@ Json layer_json(const LayerDecl& layer) {
 LayerDecl layer_of(const Json& json) {
   LayerDecl layer;
   layer.kind = json.at("kind").get<LayerKind>();
-  layer.name = json.at("name");
-  layer.component = json.at("component");
+  layer.name = json.at("name").get<std::string>();
+  layer.component = json.at("component").get<std::string>();
   layer.reads = json.at("reads").get<std::vector<std::string>>();
   layer.writes = json.at("writes").get<std::vector<std::string>>();
   layer.lends_params = json.at("lends_params");
@@ -131,7 +131,7 @@ LayerDecl layer_of(const Json& json) {
   if (!json.contains("extension")) return layer;
   const Json& extension = json.at("extension");
   layer.extension = std::make_shared<ExtensionLayer>();
-  layer.extension->kind = extension.at("kind");
+  layer.extension->kind = extension.at("kind").get<std::string>();
   visit_costs(*layer.extension, [&](const char* name, double& value) { value = extension.at(name); });
   return layer;
 }

@@ -153,7 +153,7 @@ TEST_F(ExtensionTest, AMissingLibraryIsNamedWithItsPlace) {
 TEST(InstalledTreeTest, AnExtensionIsBuiltAndTrainedFromIt) {
   const TempDir folder;
   const fs::path prefix = folder.path() / "prefix";
-  const auto installed = run({"cmake", "--install", build_tree(), "--prefix", prefix, "--strip"});
+  const auto installed = run({"cmake", "--install", build_tree(), "--prefix", prefix});
   ASSERT_EQ(installed.exit_code, 0) << installed.out << installed.err;
   build(fs::path(CHILIAD_TEST_DATA) / "../../examples/extension", folder.path() / "build",
         "-DCMAKE_PREFIX_PATH=" + prefix.string());

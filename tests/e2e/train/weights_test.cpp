@@ -147,8 +147,8 @@ TEST_F(WeightsTest, DifferencesOfCheckpointsAreNamed) {
 TEST_F(WeightsTest, AnImportedStartTrainsAsIfTheWeightsWereNamed) {
   const std::string lr = "optimizer.lr=1e-3";
   const auto other = out("other");
-  const auto imported = chiliad({"ckpt", "import", golden(), "--run", run_file(), "--quiet", "--set", lr,
-                                 "--set", "run.dir=" + other, "--set", "model.weights="});
+  const auto imported = chiliad(
+      {"ckpt", "import", golden(), "--run", run_file(), "--quiet", "--set", lr, "--set", "run.dir=" + other});
   ASSERT_EQ(imported.exit_code, 0) << imported.err;
   EXPECT_THAT(imported.out, HasSubstr("step-0.g"));
   EXPECT_EQ(chiliad({"ckpt", "verify", other}).exit_code, 0);
@@ -156,9 +156,8 @@ TEST_F(WeightsTest, AnImportedStartTrainsAsIfTheWeightsWereNamed) {
   EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
   EXPECT_THAT(same.out, HasSubstr("0 of 20 tensors differ"));
   ASSERT_EQ(chiliad({"train", run_file(), "--quiet", "--set", lr}).exit_code, 0);
-  const auto trained =
-      chiliad({"train", run_file(), "--quiet", "--nproc", "2", "--set", "parallel.dp_shard=2", "--set", lr,
-               "--set", "run.dir=" + other, "--set", "model.weights="});
+  const auto trained = chiliad({"train", run_file(), "--quiet", "--nproc", "2", "--set",
+                                "parallel.dp_shard=2", "--set", lr, "--set", "run.dir=" + other});
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
   const auto apart = nlohmann::json::parse(chiliad({"ckpt", "diff", run_dir(), other, "--json"}).out);
   for (const auto& tensor : apart["tensors"])
