@@ -12,6 +12,7 @@ import unittest
 import zlib
 
 import chiliad
+import numpy as np  # before threads are counted: it has some of its own
 
 
 def png(width, height, colour, noise=0):
