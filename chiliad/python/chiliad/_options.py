@@ -74,6 +74,7 @@ def overrides_of(index: str | None, named: Mapping[str, object]) -> list[str]:
         batch = options.get("data.batch", 32)
         defaults["data.micro_batch_items"] = batch
         defaults["data.cache_bytes"] = 0
+        defaults["data.prefetch_steps"] = 2
         pack = options.get("data.mode") == "pack"
         defaults.update(_documents(options) if pack else _pictures(options))
         # What the user said comes first: errors are then about that.
