@@ -21,7 +21,8 @@ endfunction()
 
 # chiliad_module(NAME [TORCH] [DEPS module...] [LINK library...])
 # A module is the folder chiliad/NAME: all its .cpp files, one static library chiliad_NAME. Folders cuda/ and nccl/ in it are
-# compiled with CHILIAD_CUDA (cmake/cuda.cmake); without it only their stubs, files no_*.cpp, which stand for the rest.
+# compiled with CHILIAD_CUDA (cmake/cuda.cmake), .cu files as the library chiliad_NAME_kernels; without it only their stubs, files
+# no_*.cpp, which stand for the rest.
 function(chiliad_module name)
   cmake_parse_arguments(ARG "TORCH" "" "DEPS;LINK" ${ARGN})
   set(folder "${CMAKE_SOURCE_DIR}/chiliad/${name}")
@@ -48,6 +49,11 @@ function(chiliad_module name)
     target_link_libraries(chiliad_${name} ${scope} chiliad_torch)
     if(CHILIAD_CUDA)
       target_link_libraries(chiliad_${name} ${scope} chiliad_cuda)
+      file(GLOB_RECURSE kernels CONFIGURE_DEPENDS "${folder}/*.cu")
+      if(kernels)
+        chiliad_add_kernels(chiliad_${name}_kernels ${kernels})
+        target_link_libraries(chiliad_${name} ${scope} chiliad_${name}_kernels)
+      endif()
       set(nccl_sources ${sources})
       list(FILTER nccl_sources INCLUDE REGEX "^${folder}/(.*/)?nccl/")
       if(nccl_sources)
