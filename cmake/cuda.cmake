@@ -35,7 +35,8 @@ set(CMAKE_CUDA_RUNTIME_LIBRARY None)  # it is chiliad_cuda's
 function(chiliad_add_kernels target)
   add_library(${target} STATIC ${ARGN})
   target_include_directories(${target} PRIVATE "${CMAKE_SOURCE_DIR}")
-  # The level by its option: CMake 3.25 does not know that of every nvcc.
+  # The level by its option, which CMake 3.25 does not know of nvcc; extensions, else it adds its own idea of the level.
+  set_target_properties(${target} PROPERTIES CUDA_EXTENSIONS ON)
   target_compile_options(${target} PRIVATE -std=c++20 "SHELL:--Werror all-warnings" -Xcompiler=-Wall,-Wextra,-Werror)
 endfunction()
 
