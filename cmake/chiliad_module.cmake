@@ -20,8 +20,9 @@ function(chiliad_pick_device_sources list folder)
 endfunction()
 
 # chiliad_module(NAME [TORCH | PYTHON] [DEPS module...] [LINK library...])
-# PYTHON: an extension of a Python package (cmake/python.cmake). Else a module is the folder chiliad/NAME: all its .cpp files, one static library chiliad_NAME. Folders cuda/ and nccl/ in it are
-# compiled with CHILIAD_CUDA (cmake/cuda.cmake); without it only their stubs, files no_*.cpp, which stand for the rest.
+# PYTHON: an extension of a Python package (cmake/python.cmake). Else a module is the folder chiliad/NAME: all its .cpp files, one
+# static library chiliad_NAME. Folders cuda/ and nccl/ in it are compiled with CHILIAD_CUDA (cmake/cuda.cmake), .cu files as the
+# library chiliad_NAME_kernels; without it only their stubs, files no_*.cpp, which stand for the rest.
 function(chiliad_module name)
   cmake_parse_arguments(ARG "TORCH;PYTHON" "" "DEPS;LINK" ${ARGN})
   if(ARG_PYTHON)
@@ -52,6 +53,11 @@ function(chiliad_module name)
     target_link_libraries(chiliad_${name} ${scope} chiliad_torch)
     if(CHILIAD_CUDA)
       target_link_libraries(chiliad_${name} ${scope} chiliad_cuda)
+      file(GLOB_RECURSE kernels CONFIGURE_DEPENDS "${folder}/*.cu")
+      if(kernels)
+        chiliad_add_kernels(chiliad_${name}_kernels ${kernels})
+        target_link_libraries(chiliad_${name} ${scope} chiliad_${name}_kernels)
+      endif()
       set(nccl_sources ${sources})
       list(FILTER nccl_sources INCLUDE REGEX "^${folder}/(.*/)?nccl/")
       if(nccl_sources)

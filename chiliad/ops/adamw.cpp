@@ -10,22 +10,38 @@
 
 namespace chiliad::ops {
 
-CHILIAD_WIDE void adamw(const AdamWStep& options, int64_t count, float* __restrict param,
-                        const float* __restrict grad, float* __restrict exp_avg, float* __restrict exp_avg_sq,
-                        float* __restrict average) {
+AdamWFloats floats_of(const AdamWStep& options) {
   const auto steps = static_cast<double>(options.step);
   const double correction1 = 1.0 - std::pow(options.beta1, steps);
   const double correction2 = 1.0 - std::pow(options.beta2, steps);
-  const auto scale = static_cast<float>(options.grad_scale);
-  const auto keep1 = static_cast<float>(options.beta1);
-  const auto new1 = static_cast<float>(1.0 - options.beta1);
-  const auto keep2 = static_cast<float>(options.beta2);
-  const auto new2 = static_cast<float>(1.0 - options.beta2);
-  const auto shrink = static_cast<float>(1.0 - options.lr * options.weight_decay);
-  const auto step_size = static_cast<float>(options.lr / correction1);
-  const auto root_correction2 = static_cast<float>(std::sqrt(correction2));
-  const auto eps = static_cast<float>(options.eps);
-  const auto new_average = static_cast<float>(1.0 - options.ema);
+  AdamWFloats numbers{};
+  numbers.scale = static_cast<float>(options.grad_scale);
+  numbers.keep1 = static_cast<float>(options.beta1);
+  numbers.new1 = static_cast<float>(1.0 - options.beta1);
+  numbers.keep2 = static_cast<float>(options.beta2);
+  numbers.new2 = static_cast<float>(1.0 - options.beta2);
+  numbers.shrink = static_cast<float>(1.0 - options.lr * options.weight_decay);
+  numbers.step_size = static_cast<float>(options.lr / correction1);
+  numbers.root_correction2 = static_cast<float>(std::sqrt(correction2));
+  numbers.eps = static_cast<float>(options.eps);
+  numbers.new_average = static_cast<float>(1.0 - options.ema);
+  return numbers;
+}
+
+CHILIAD_WIDE void adamw(const AdamWStep& options, int64_t count, float* __restrict param,
+                        const float* __restrict grad, float* __restrict exp_avg, float* __restrict exp_avg_sq,
+                        float* __restrict average) {
+  const AdamWFloats numbers = floats_of(options);
+  const float scale = numbers.scale;
+  const float keep1 = numbers.keep1;
+  const float new1 = numbers.new1;
+  const float keep2 = numbers.keep2;
+  const float new2 = numbers.new2;
+  const float shrink = numbers.shrink;
+  const float step_size = numbers.step_size;
+  const float root_correction2 = numbers.root_correction2;
+  const float eps = numbers.eps;
+  const float new_average = numbers.new_average;
   for (int64_t i = 0; i < count; ++i) {
     const float g = grad[i] * scale;
     const float m = keep1 * exp_avg[i] + new1 * g;

@@ -16,6 +16,21 @@ struct AdamWStep {
   double ema = 0.0;         ///< decay of the average; used where `average` is given
 };
 
+/// The same as an element needs them, rounded once.
+struct AdamWFloats {
+  float scale;
+  float keep1;
+  float new1;
+  float keep2;
+  float new2;
+  float shrink;
+  float step_size;
+  float root_correction2;
+  float eps;
+  float new_average;
+};
+[[nodiscard]] AdamWFloats floats_of(const AdamWStep& options);
+
 /// One pass over `count` fp32 values: decoupled decay, moments, update, moving average. The same bits on
 /// every machine with IEEE arithmetic (no fused multiply-add). `average` may be null.   Source:
 /// torch.optim.AdamW.

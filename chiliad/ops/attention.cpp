@@ -8,6 +8,7 @@
 #include "chiliad/base/error.h"
 #include "chiliad/ops/cpu/attention.h"
 #include "chiliad/ops/cpu/tensor_rows.h"
+#include "chiliad/ops/cuda/flash_attention.h"
 
 namespace chiliad::ops {
 namespace {
@@ -86,6 +87,8 @@ at::Tensor packed_attention(const at::Tensor& q, const at::Tensor& k, const at::
   CHILIAD_CHECK_EQ(query_lengths.size(), key_lengths.size());
   CHILIAD_CHECK_EQ(std::accumulate(query_lengths.begin(), query_lengths.end(), int64_t{0}), q.size(0));
   CHILIAD_CHECK_EQ(std::accumulate(key_lengths.begin(), key_lengths.end(), int64_t{0}), k.size(0));
+  if (cuda::takes_packs(q, k, v, heads))
+    return cuda::packed_attention(q, k, v, heads, query_lengths, key_lengths);
   if (!cpu::takes({q, k, v})) return plain::packed_attention(q, k, v, heads, query_lengths, key_lengths);
   std::vector<int64_t> lengths;
   for (size_t i = 0; i < query_lengths.size(); ++i)

@@ -3,8 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "chiliad/ops/cpu/tensor_rows.h"
-#include "chiliad/ops/cpu/values.h"
+#include "chiliad/ops/value_kernels.h"
 #include "chiliad/ops/wide_type.h"
 
 namespace chiliad::ops {
@@ -16,8 +15,9 @@ using torch::autograd::variable_list;
 
 /// Turns by the angles of the tables, or back.   cos, sin: [T, 1, head size / 2]
 at::Tensor turn(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, bool back) {
-  if (cpu::takes_values({x}) && cos.scalar_type() == at::kFloat)
-    return cpu::turn_pairs(x.contiguous(), cos.squeeze(1).contiguous(), sin.squeeze(1).contiguous(), back);
+  if (kernels::takes_values({x}) && cos.scalar_type() == at::kFloat)
+    return kernels::turn_pairs(x.contiguous(), cos.squeeze(1).contiguous(), sin.squeeze(1).contiguous(),
+                               back);
   const at::ScalarType wide = wide_type(x);
   const at::Tensor c = cos.to(wide);
   const at::Tensor s = back ? -sin.to(wide) : sin.to(wide);

@@ -3,9 +3,8 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "chiliad/ops/cpu/norm.h"
 #include "chiliad/ops/cpu/tensor_rows.h"
-#include "chiliad/ops/cpu/values.h"
+#include "chiliad/ops/value_kernels.h"
 
 namespace chiliad::ops {
 namespace {
@@ -20,14 +19,14 @@ struct GatedResidual : public torch::autograd::Function<GatedResidual> {
                           const Variable& y, const std::vector<int64_t>& lengths) {
     context->save_for_backward({gate, y});
     context->saved_data["lengths"] = lengths;
-    return cpu::gate_forward(as_matrix(x), as_matrix(gate), as_matrix(y), lengths).view(x.sizes());
+    return kernels::gate_forward(as_matrix(x), as_matrix(gate), as_matrix(y), lengths).view(x.sizes());
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
     const auto [of_gate, of_y] =
-        cpu::gate_backward(as_matrix(saved[0]), as_matrix(saved[1]), as_matrix(gradients[0]),
-                           context->saved_data["lengths"].toIntVector());
+        kernels::gate_backward(as_matrix(saved[0]), as_matrix(saved[1]), as_matrix(gradients[0]),
+                               context->saved_data["lengths"].toIntVector());
     return {gradients[0], of_gate.view(saved[0].sizes()), of_y.view(saved[1].sizes()), {}};
   }
 };
@@ -38,11 +37,11 @@ struct NormModulate : public torch::autograd::Function<NormModulate> {
                           const Variable& scale, double eps, const std::vector<int64_t>& lengths) {
     context->saved_data["eps"] = eps;
     context->saved_data["lengths"] = lengths;
-    if (cpu::takes_values({x, shift, scale})) {
+    if (kernels::takes_values({x, shift, scale})) {
       const cpu::NormInput input{as_matrix(x), as_matrix(shift), as_matrix(scale), lengths};
-      const at::Tensor moments = cpu::row_moments(input.x, eps);
-      context->save_for_backward({x, shift, scale, moments});
-      return cpu::norm_forward(input, moments).view(x.sizes());
+      const auto made = kernels::norm_forward(input, eps);
+      context->save_for_backward({x, shift, scale, made.moments});
+      return made.out.view(x.sizes());
     }
     const auto [normed, mean, root] = at::native_layer_norm(x, {x.size(-1)}, {}, {}, eps);
     context->save_for_backward({x, shift, scale, mean, root});
@@ -60,7 +59,7 @@ struct NormModulate : public torch::autograd::Function<NormModulate> {
                                        const at::Tensor& gradient) {
     const cpu::NormInput input{as_matrix(saved[0]), as_matrix(saved[1]), as_matrix(saved[2]),
                                context.saved_data["lengths"].toIntVector()};
-    const auto of = cpu::norm_backward(input, saved[3], as_matrix(gradient.to(at::kFloat)));
+    const auto of = kernels::norm_backward(input, saved[3], gradient);
     return {of.x.view(saved[0].sizes()),
             of.shift.view(saved[1].sizes()),
             of.scale.view(saved[2].sizes()),
@@ -86,11 +85,11 @@ struct NormModulate : public torch::autograd::Function<NormModulate> {
 struct Gelu : public torch::autograd::Function<Gelu> {
   static Variable forward(AutogradContext* context, const Variable& x) {
     context->save_for_backward({x});
-    return cpu::gelu_forward(x.contiguous());
+    return kernels::gelu_forward(x.contiguous());
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const at::Tensor x = context->get_saved_variables()[0];
-    return {cpu::gelu_backward(as_matrix(x), cpu::as_rows(gradients[0])).view(x.sizes())};
+    return {kernels::gelu_backward(as_matrix(x), cpu::as_rows(gradients[0])).view(x.sizes())};
   }
 };
 
@@ -98,14 +97,14 @@ struct Gelu : public torch::autograd::Function<Gelu> {
 
 at::Tensor norm_modulate(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& scale, double eps,
                          const std::vector<int64_t>& lengths) {
-  if (cpu::takes_values({x, shift, scale})) return NormModulate::apply(x, shift, scale, eps, lengths);
+  if (kernels::takes_values({x, shift, scale})) return NormModulate::apply(x, shift, scale, eps, lengths);
   const std::vector<int64_t> none;
   return NormModulate::apply(x, repeat_for_rows(shift, lengths), repeat_for_rows(scale, lengths), eps, none);
 }
 
 at::Tensor gated_residual(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y,
                           const std::vector<int64_t>& lengths) {
-  if (x.sizes() != y.sizes() || !cpu::takes_values({x, gate, y}))
+  if (x.sizes() != y.sizes() || !kernels::takes_values({x, gate, y}))
     return plain::gated_residual(x, gate, y, lengths);
   return GatedResidual::apply(x, gate, y, lengths);
 }
@@ -126,7 +125,7 @@ at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::T
 }
 
 at::Tensor gelu(const at::Tensor& x) {
-  return cpu::takes_values({x}) ? Gelu::apply(x) : at::gelu(x, "tanh");
+  return kernels::takes_values({x}) ? Gelu::apply(x) : at::gelu(x, "tanh");
 }
 
 }  // namespace chiliad::ops

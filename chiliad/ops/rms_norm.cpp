@@ -4,7 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "chiliad/ops/cpu/tensor_rows.h"
-#include "chiliad/ops/cpu/values.h"
+#include "chiliad/ops/value_kernels.h"
 #include "chiliad/ops/wide_type.h"
 
 namespace chiliad::ops {
@@ -16,8 +16,8 @@ using torch::autograd::variable_list;
 
 struct RmsNorm : public torch::autograd::Function<RmsNorm> {
   static Variable forward(AutogradContext* context, const Variable& x, const Variable& weight, double eps) {
-    if (cpu::takes_values({x, weight})) {
-      const auto made = cpu::rms_norm_forward(cpu::as_matrix(x), weight.contiguous(), eps);
+    if (kernels::takes_values({x, weight})) {
+      const auto made = kernels::rms_norm_forward(cpu::as_matrix(x), weight.contiguous(), eps);
       context->save_for_backward({x, weight, made.scale});
       return made.out.view(x.sizes());
     }
@@ -31,9 +31,9 @@ struct RmsNorm : public torch::autograd::Function<RmsNorm> {
     const auto saved = context->get_saved_variables();
     const at::Tensor& x = saved[0];
     const at::Tensor& scale = saved[2];
-    if (cpu::takes_values({x, saved[1]})) {
-      const auto [of_x, of_weight] = cpu::rms_norm_backward(cpu::as_matrix(x), saved[1].contiguous(), scale,
-                                                            cpu::as_matrix(gradients[0]));
+    if (kernels::takes_values({x, saved[1]})) {
+      const auto [of_x, of_weight] = kernels::rms_norm_backward(cpu::as_matrix(x), saved[1].contiguous(),
+                                                                scale, cpu::as_matrix(gradients[0]));
       return {of_x.view(x.sizes()), of_weight, {}};
     }
     const at::Tensor normed = x.to(wide_type(x)) * scale;

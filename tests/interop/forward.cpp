@@ -79,15 +79,19 @@ Tensors diffusion(const fs::path& folder, const Tensors& inputs) {
     const auto found = inputs.find(name);
     return found == inputs.end() ? at::Tensor() : found->second;
   };
-  auto carry = model::make_diffusion_input(options, {.latents = input("latents"),
-                                                     .time = input("time"),
-                                                     .labels = input("labels"),
-                                                     .text = input("text"),
-                                                     .text_mask = input("text_mask"),
-                                                     .pooled = input("pooled"),
-                                                     .guidance = input("guidance"),
-                                                     .resolution = input("resolution"),
-                                                     .aspect_ratio = input("aspect_ratio")});
+  model::LatentBatch batch;
+  for (const auto& [name, entry] :
+       std::initializer_list<std::pair<const char*, at::Tensor*>>{{"latents", &batch.latents},
+                                                                  {"time", &batch.time},
+                                                                  {"labels", &batch.labels},
+                                                                  {"text", &batch.text},
+                                                                  {"text_mask", &batch.text_mask},
+                                                                  {"pooled", &batch.pooled},
+                                                                  {"guidance", &batch.guidance},
+                                                                  {"resolution", &batch.resolution},
+                                                                  {"aspect_ratio", &batch.aspect_ratio}})
+    *entry = input(name);
+  auto carry = model::make_diffusion_input(options, batch);
   for (const auto& layer : layers) layer->forward(carry);
   return {{"prediction", carry.get("prediction")}};
 }

@@ -161,7 +161,8 @@ TEST_F(FlowParityTest, WeightsMatch) {
 }
 
 TEST_F(FlowParityTest, LossesAndGradientsMatch) {
-  const spec::ObjectiveOptions velocity{.prediction = "velocity", .loss = "velocity"};
+  spec::ObjectiveOptions velocity;
+  velocity.prediction = velocity.loss = "velocity";
   for (const auto& golden : cases_) {
     for (const auto& [name, weighting] : kWeightings) {
       at::Tensor predicted = as_items(golden.inputs.at("predicted")).detach().clone();

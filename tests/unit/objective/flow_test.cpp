@@ -75,7 +75,10 @@ TEST(PatchifyTest, PatchesAreRowMajorWithChannelsLast) {
 }
 
 TEST(ItemLossesTest, SampleErrorsBecomeVelocityErrors) {
-  const spec::ObjectiveOptions options{.prediction = "sample", .loss = "velocity", .min_time = 0.1};
+  spec::ObjectiveOptions options;
+  options.prediction = "sample";
+  options.loss = "velocity";
+  options.min_time = 0.1;
   const at::Tensor x0 = at::zeros({2, 1, 4}, at::kFloat);
   const at::Tensor t = at::arange(2, at::kFloat) * 0.45 + 0.05;  // 0.05 and 0.5
   const at::Tensor losses = item_losses(options, x0 + 1.0, x0, x0 + 3.0, t);
@@ -84,7 +87,8 @@ TEST(ItemLossesTest, SampleErrorsBecomeVelocityErrors) {
 }
 
 TEST(ToVelocityTest, PerfectSampleGivesTheTarget) {
-  const spec::ObjectiveOptions options{.prediction = "sample"};
+  spec::ObjectiveOptions options;
+  options.prediction = "sample";
   const at::Tensor x0 = at::full({1, 1, 3}, 0.25, at::kFloat);
   const at::Tensor noise = at::full({1, 1, 3}, -1.5, at::kFloat);
   const at::Tensor x_t = interpolate(x0, noise, at::full({1}, 0.4, at::kFloat));

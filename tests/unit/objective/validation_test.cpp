@@ -93,7 +93,8 @@ TEST(ValidationTest, AnotherSeedGivesOtherDraws) {
 }
 
 TEST(ValidationTest, TimesAreQuantilesOfTheTrainingDensity) {
-  const spec::ObjectiveOptions options{.times = "logit_normal", .times_mean = 0.0, .times_std = 1.0};
+  spec::ObjectiveOptions options;
+  options.times = "logit_normal";
   EXPECT_NEAR(validation_time(options, 0.5), 0.5F, 1e-6);
   // One standard deviation: the logistic function of 1.
   EXPECT_NEAR(validation_time(options, 0.8413447460685429), 0.7310585786F, 1e-6);
