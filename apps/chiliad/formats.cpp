@@ -40,16 +40,21 @@ bool take_from_run(spec::RunFile& file, const fs::path& run_file) {
 /// Runs `chiliad-worker probe --formats` on the run file.
 void measure(const fs::path& run_file, const fs::path& out) {
   ipc::SpawnOptions options;
-  options.argv = {supervise::worker_program(), "probe", run_file.string(), "--formats", "--repeats",
-                  kRepeats,                    "--out", out.string()};
+  options.argv = {supervise::worker_program(),
+                  "probe",
+                  run_file.string(),
+                  "--formats",
+                  "--repeats",
+                  kRepeats,
+                  "--out",
+                  out.string()};
   auto child = ipc::ChildProcess::spawn(options);
   const auto status = child.wait(kDeadline);
   if (status.has_value() && status->signal == 0 && status->code == 0) return;
-  throw Unavailable("precision",
-                    fmt::format("auto: the measurement of formats {}. Set precision.compute and "
-                                "precision.products to what you want",
-                                status.has_value() ? "ended with " + status->to_string()
-                                                   : "took longer than two minutes"));
+  throw Unavailable("precision", fmt::format("auto: the measurement of formats {}. Set precision.compute and "
+                                             "precision.products to what you want",
+                                             status.has_value() ? "ended with " + status->to_string()
+                                                                : "took longer than two minutes"));
 }
 
 }  // namespace

@@ -21,8 +21,8 @@ at::Tensor random_tensor(const std::vector<int64_t>& sizes, uint64_t key) {
 }
 
 layers::Carry image_input(const spec::ModelOptions& options, const TrialShape& shape) {
-  const at::Tensor patches = random_tensor(
-      {shape.items, shape.rows * shape.columns, 3 * options.patch * options.patch}, 1);
+  const at::Tensor patches =
+      random_tensor({shape.items, shape.rows * shape.columns, 3 * options.patch * options.patch}, 1);
   const at::Tensor time = at::linspace(0.1, 0.9, shape.items, at::kFloat);
   at::Tensor tokens = at::zeros({shape.items, shape.text_tokens}, at::kLong);
   auto* data = tokens.mutable_data_ptr<int64_t>();
@@ -57,10 +57,8 @@ layers::Carry latent_input(const spec::ModelOptions& options, const TrialShape& 
 layers::Carry autoencoder_input(const spec::ModelOptions& options, const TrialShape& shape) {
   const int64_t factor = spec::autoencoder_options(options).factor();
   layers::Carry carry;
-  carry.set("pixels",
-            random_tensor({shape.items, 3, factor * shape.rows, factor * shape.columns}, 1));
-  carry.set("noise",
-            random_tensor({shape.items, options.latent_channels, shape.rows, shape.columns}, 2));
+  carry.set("pixels", random_tensor({shape.items, 3, factor * shape.rows, factor * shape.columns}, 1));
+  carry.set("noise", random_tensor({shape.items, options.latent_channels, shape.rows, shape.columns}, 2));
   return carry;
 }
 
@@ -102,10 +100,12 @@ TrialShape trial_shape(const spec::BatchShape& shape) {
   while (shape.image_tokens % made.rows != 0) --made.rows;
   made.columns = shape.image_tokens / made.rows;
   const int64_t tokens = shape.items * shape.text_tokens;
-  const double pairs = shape.attention_pairs > 0.0 ? shape.attention_pairs
-                                                   : static_cast<double>(tokens * shape.text_tokens);
-  const auto length = std::max<int64_t>(1, std::llround(pairs / static_cast<double>(std::max<int64_t>(1, tokens))));
-  for (int64_t done = 0; done < tokens; done += length) made.documents.push_back(std::min(length, tokens - done));
+  const double pairs =
+      shape.attention_pairs > 0.0 ? shape.attention_pairs : static_cast<double>(tokens * shape.text_tokens);
+  const auto length =
+      std::max<int64_t>(1, std::llround(pairs / static_cast<double>(std::max<int64_t>(1, tokens))));
+  for (int64_t done = 0; done < tokens; done += length)
+    made.documents.push_back(std::min(length, tokens - done));
   return made;
 }
 

@@ -19,12 +19,12 @@ struct TrialShape {
 };
 
 /// The carry that the first layer of any family takes, made of random numbers that depend on the shape alone:
-/// pictures or latents, times, captions (of different lengths where the family takes them unpadded); or packed
-/// documents with a target ignored. Floating-point entries have `type`.
+/// pictures or latents, times, captions (of different lengths where the family takes them unpadded); or
+/// packed documents with a target ignored. Floating-point entries have `type`.
 [[nodiscard]] layers::Carry make_trial_input(const spec::ModelOptions& options, const TrialShape& shape,
                                              at::ScalarType type);
-/// A micro-batch that the work model sees as `shape`, or nearly: image tokens as square as can be, documents of
-/// one length.
+/// A micro-batch that the work model sees as `shape`, or nearly: image tokens as square as can be, documents
+/// of one length.
 [[nodiscard]] TrialShape trial_shape(const spec::BatchShape& shape);
 /// The same micro-batch as the work model sees it.
 [[nodiscard]] spec::BatchShape batch_shape(const spec::ModelOptions& options, const TrialShape& shape);

@@ -56,8 +56,8 @@ FeatureNetwork::FeatureNetwork(const std::string& path) : path_(path) {
   try {
     network_ = std::make_unique<Network>(Network{torch::jit::load(path, at::kCPU)});
   } catch (const c10::Error& error) {
-    throw InvalidInput(kPlace, fmt::format("{}: expected a TorchScript file as torch.jit.save writes it: {}", path,
-                                           first_line(error.what_without_backtrace())));
+    throw InvalidInput(kPlace, fmt::format("{}: expected a TorchScript file as torch.jit.save writes it: {}",
+                                           path, first_line(error.what_without_backtrace())));
   }
   network_->module.eval();
   for (const auto& param : network_->module.parameters()) param.set_requires_grad(false);
@@ -75,9 +75,10 @@ at::Tensor FeatureNetwork::losses(const at::Tensor& reconstruction, const at::Te
   at::Tensor sum = at::zeros({pixels.size(0)}, reconstruction.options());
   for (size_t i = 0; i < made.size(); ++i) {
     if (made[i].dim() < 1 || made[i].size(0) != pixels.size(0)) {
-      throw InvalidInput(kPlace, fmt::format("{}: expected features of {} pictures in the first dimension, got a "
-                                             "tensor of {} dimensions. Keep the batch first",
-                                             path_, pixels.size(0), made[i].dim()));
+      throw InvalidInput(kPlace,
+                         fmt::format("{}: expected features of {} pictures in the first dimension, got a "
+                                     "tensor of {} dimensions. Keep the batch first",
+                                     path_, pixels.size(0), made[i].dim()));
     }
     sum = sum + (made[i] - wanted[i]).square().flatten(1).mean(1);
   }

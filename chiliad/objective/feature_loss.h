@@ -8,8 +8,8 @@
 namespace chiliad::objective {
 
 /// A frozen network of the user's whose features of two pictures are compared: a TorchScript file
-/// (torch.jit.save) from [B, 3, H, W] fp32 in -1..1 to a tensor [B, ...] or a list or tuple of them. Thread-safe
-/// after loading.   Source of the loss: Johnson et al., perceptual losses.
+/// (torch.jit.save) from [B, 3, H, W] fp32 in -1..1 to a tensor [B, ...] or a list or tuple of them.
+/// Thread-safe after loading.   Source of the loss: Johnson et al., perceptual losses.
 class FeatureNetwork {
  public:
   /// Throws InvalidInput naming objective.perceptual where the file cannot be loaded.

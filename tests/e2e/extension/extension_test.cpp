@@ -174,7 +174,7 @@ TEST_P(NewTest, WhatItWritesBuildsAndPassesItsTests) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, NewTest, testing::Values("layer", "objective", "model"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& given) { return std::string(given.param); });
 
 TEST(NewRefusalTest, AFolderThatIsThereIsKept) {
   const TempDir folder;

@@ -51,7 +51,8 @@ TEST(FeatureNetworkTest, GivesGradientsToTheReconstructionAlone) {
   torch::autograd::backward({network.losses(made, wanted).sum()}, {});
   const at::Tensor difference = made.detach() - wanted.detach();
   // d/dx of mean((3 mean_c d)^2) over 24 values, and of mean(d^2) over 18 in the first row.
-  at::Tensor expected = (difference.mean(1, true) * (2.0 * 9.0 / 24.0 / 3.0)).expand({2, 3, 4, 6}).contiguous();
+  at::Tensor expected =
+      (difference.mean(1, true) * (2.0 * 9.0 / 24.0 / 3.0)).expand({2, 3, 4, 6}).contiguous();
   expected.select(2, 0).add_(difference.select(2, 0) * (2.0 / 18.0));
   EXPECT_TRUE(at::allclose(made.grad(), expected, 1e-4, 1e-6));
   EXPECT_FALSE(wanted.grad().defined());

@@ -95,8 +95,7 @@ TEST(RunFileTest, RenamedKeyAnswersWithTheNewName) {
 }
 
 TEST(RunFileTest, ALibraryThatIsMissingIsNamedWithItsPlace) {
-  EXPECT_THAT(error_of(with("extensions: [libgone.so]\n")),
-              HasSubstr("extensions: expected a library, got"));
+  EXPECT_THAT(error_of(with("extensions: [libgone.so]\n")), HasSubstr("extensions: expected a library, got"));
 }
 
 TEST(RunFileTest, ExtensionsAreAList) {
