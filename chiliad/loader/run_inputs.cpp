@@ -70,7 +70,7 @@ stepplan::Plan open_plan(const spec::RunFile& run, const index::Index& index, co
     return plan([column](uint32_t shard, uint32_t caption) { return column->token_count(shard, caption); });
   if (run.model.family != "pixel_dit") return plan([](uint32_t, uint32_t) { return 1U; });
   const Digest digest = text::ByteTokenizer(run.model.text_max_tokens).digest();
-  return plan(stepplan::column_counts(index, digest), digest);
+  return plan(stepplan::column_counts(index, digest));
 }
 
 LoaderOptions loader_options(const spec::RunFile& run, const RunInputs& inputs, const spec::Rates& rates,
