@@ -22,6 +22,7 @@ void add_verbs(CLI::App& app, Action& action) {
   auto* data = app.add_subcommand("data", "Indexes data where it lies, and shows what a run will see of it");
   data->require_subcommand(1);
   add_data_index(*data, action);
+  add_data_build(*data, action);
   add_data_stats(*data, action);
   add_data_verify(*data, action);
   add_data_plan(*data, action);

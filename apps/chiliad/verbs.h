@@ -12,6 +12,7 @@ using Action = std::function<int()>;
 
 // Each adds one verb to `parent`: its options, help and example. `action` outlives the parse.
 void add_data_index(CLI::App& parent, Action& action);
+void add_data_build(CLI::App& parent, Action& action);
 void add_data_stats(CLI::App& parent, Action& action);
 void add_data_verify(CLI::App& parent, Action& action);
 void add_data_plan(CLI::App& parent, Action& action);

@@ -94,7 +94,9 @@ bool is_streamed(const std::string& layout) {
 ShardJob job_of(detail::ShardDraft draft) {
   ShardJob job;
   job.files = draft.files;
-  for (const index::SourceFile& file : draft.files) job.bytes += file.size;
+  for (const detail::SampleDraft& sample : draft.samples) {
+    for (const detail::PartDraft& part : sample.parts) job.bytes += static_cast<int64_t>(part.length);
+  }
   job.loose = std::move(draft);
   return job;
 }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "chiliad/dataset/build_index.h"
 #include "chiliad/index/index.h"

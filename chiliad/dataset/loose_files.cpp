@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <iterator>
 #include <unordered_map>
 
 #include "chiliad/base/error.h"
@@ -188,6 +190,19 @@ class LooseShards {
   int64_t bytes_ = 0;  // of the last shard
 };
 
+/// A metadata.jsonl whose first record is no row of a table holds documents or conversations.
+void sort_out_tables(SourceListing& listing) {
+  const auto is_lines = [&](const SourceFile& file) {
+    if (!file.path.ends_with(".jsonl")) return false;
+    const std::string records = guess_records(listing.root / file.path, {});
+    return records == "jsonl" || records == "conversations";
+  };
+  const auto first =
+      std::stable_partition(listing.tables.begin(), listing.tables.end(), std::not_fn(is_lines));
+  std::move(first, listing.tables.end(), std::back_inserter(listing.lines));
+  listing.tables.erase(first, listing.tables.end());
+}
+
 }  // namespace
 
 SourceListing list_source(const fs::path& source, const fs::path& images) {
@@ -206,6 +221,7 @@ SourceListing list_source(const fs::path& source, const fs::path& images) {
     }
     add_only_file(listing, absolute);
   }
+  sort_out_tables(listing);
   for (auto* files : {&listing.images, &listing.texts, &listing.captions, &listing.tars, &listing.lines,
                       &listing.lists, &listing.tables})
     sort_by_path(*files);

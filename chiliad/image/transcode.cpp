@@ -81,6 +81,9 @@ bool transcode(Codecs& codecs, std::span<const std::byte> bytes, unsigned char*&
   jpeg_copy_critical_parameters(&codecs.in, &codecs.out);
   codecs.out.optimize_coding = TRUE;
   codecs.out.arith_code = FALSE;
+  // A marker that the file has not would change how its components are read.
+  codecs.out.write_JFIF_header = codecs.in.saw_JFIF_marker;
+  codecs.out.write_Adobe_marker = codecs.in.saw_Adobe_marker;
   jpeg_mem_dest(&codecs.out, &memory, &size);
   jpeg_write_coefficients(&codecs.out, coefficients);
   for (auto* marker = codecs.in.marker_list; marker != nullptr; marker = marker->next) {

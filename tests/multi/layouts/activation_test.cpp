@@ -95,7 +95,7 @@ class ActivationTest : public testing::TestWithParam<Case> {
     const Digest tokens =
         GetParam().reads_pictures() ? text::ByteTokenizer(24).digest() : documents_->encoder()->digest();
     const stepplan::Plan plan(index, file.data, file.run.seed, stepplan::column_counts(index, tokens),
-                              tokens);
+                              GetParam().reads_pictures() ? Digest{} : tokens);
     stepplan::PackOptions options;
     options.num_ranks = static_cast<int>(file.parallel.dp());
     options.max_items = file.data.micro_batch_items;

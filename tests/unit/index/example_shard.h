@@ -24,4 +24,23 @@ inline Shard example_shard() {
   return shard;
 }
 
+/// The same with captions that must be unescaped: JSON, a row of CSV, a conversation.
+inline Shard stored_captions_shard() {
+  Shard shard = example_shard();
+  shard.files.push_back({"rows.csv", 60, 1'700'000'000'000'000'001});
+  shard.keys = {"a", "b", "c"};
+  shard.parts = {{0, 0, 100, 11, MediaType::kImage, 1, 0, 32, 48},
+                 {1, 0, 40, 12, MediaType::kJson, 1, 0, 0, 0},
+                 {0, 100, 100, 13, MediaType::kImage, 1, 0, 7, 9},
+                 {2, 10, 30, 14, MediaType::kCsv, 1, 0, 0, 0},
+                 {1, 0, 40, 15, MediaType::kConversation, 1, 0, 0, 0}};
+  shard.captions = {{1, 8, 12, 0}, {1, 24, 3, 0}, {3, 5, 9, 0}, {4, 0, 40, 0}};
+  shard.samples = {{hash64(shard.keys[0]), 0, 2, 0, 0, 2, kHasImage},
+                   {hash64(shard.keys[1]), 2, 2, 0, 2, 1, kHasImage},
+                   {hash64(shard.keys[2]), 4, 1, 0, 3, 1, 0}};
+  shard.blocks = {{0, 3, 310}};
+  shard.content = content_digest(shard);
+  return shard;
+}
+
 }  // namespace chiliad::index
