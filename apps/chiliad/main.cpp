@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "apps/chiliad/asked_extensions.h"
 #include "apps/chiliad/verbs.h"
 #include "chiliad/base/error.h"
+#include "chiliad/spec/extension.h"
 #include "chiliad/spec/nearest.h"
 
 namespace chiliad::cli {
@@ -28,14 +30,17 @@ void add_verbs(CLI::App& app, Action& action) {
   add_train(app, action);
   add_verify_layout(app, action);
   add_worker_verbs(app);
-  auto* ckpt = app.add_subcommand("ckpt", "Lists, verifies, compares, exports and prunes checkpoints");
+  auto* ckpt =
+      app.add_subcommand("ckpt", "Lists, verifies, compares, exports, imports and prunes checkpoints");
   ckpt->require_subcommand(1);
   add_ckpt_ls(*ckpt, action);
   add_ckpt_verify(*ckpt, action);
   add_ckpt_diff(*ckpt, action);
   add_ckpt_export(*ckpt, action);
+  add_ckpt_import(*ckpt, action);
   add_ckpt_prune(*ckpt, action);
   add_report(app, action);
+  add_new(app, action);
   add_docs(app, action);
   add_version(app, action);
 }
@@ -124,6 +129,7 @@ int run(std::vector<std::string> arguments) {
 
 int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit fails, as on a full disk
+  chiliad::spec::set_extension_source(chiliad::cli::ask_worker);
   try {
     const int code = chiliad::cli::run({argv + 1, argv + argc});
     return std::fflush(stdout) == 0 ? code : 1;

@@ -23,8 +23,10 @@ void add_ckpt_ls(CLI::App& parent, Action& action);
 void add_ckpt_verify(CLI::App& parent, Action& action);
 void add_ckpt_diff(CLI::App& parent, Action& action);
 void add_ckpt_export(CLI::App& parent, Action& action);
+void add_ckpt_import(CLI::App& parent, Action& action);
 void add_ckpt_prune(CLI::App& parent, Action& action);
 void add_report(CLI::App& parent, Action& action);
+void add_new(CLI::App& parent, Action& action);
 void add_version(CLI::App& parent, Action& action);
 void add_docs(CLI::App& parent, Action& action);
 

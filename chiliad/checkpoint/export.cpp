@@ -15,6 +15,7 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/io/file.h"
+#include "chiliad/spec/extension.h"
 #include "chiliad/spec/run_file.h"
 #include "chiliad/weights/configs/autoencoder.h"
 #include "chiliad/weights/configs/diffusion.h"
@@ -133,6 +134,9 @@ std::vector<size_t> cut_into_files(std::span<const Exported> tensors, const Expo
 
 std::string config_json(const spec::RunFile& run, DType dtype) {
   using Json = nlohmann::ordered_json;
+  if (run.model.extension)  // no library has a class for it
+    return Json{{"model_type", "chiliad_" + run.model.extension->name}, {"base", run.model.family}}.dump(2) +
+           "\n";
   // Classes of diffusers take no dtype.
   if (spec::is_latent_diffusion(run.model))
     return weights::write_diffusion_config(spec::diffusion_options(run.model));

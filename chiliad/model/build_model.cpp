@@ -7,6 +7,7 @@
 #include "chiliad/base/error.h"
 #include "chiliad/base/hash.h"
 #include "chiliad/base/rng.h"
+#include "chiliad/layers/layer_maker.h"
 #include "chiliad/model/autoencoder/build.h"
 #include "chiliad/model/diffusion.h"
 #include "chiliad/model/language_model.h"
@@ -24,21 +25,26 @@ void check_heads(const char* what, int64_t heads, int size) {
                                                 heads, what, size));
 }
 
+std::unique_ptr<layers::Layer> make_layer(const spec::LayerDecl& decl, const spec::ModelOptions& options,
+                                          layers::TensorParallel ranks) {
+  if (decl.kind == spec::LayerKind::kExtension) return layers::make_extension_layer(decl, options, ranks);
+  if (spec::is_language_model(options)) return make_language_layer(decl, options, ranks);
+  if (spec::is_latent_diffusion(options)) return make_diffusion_layer(decl, spec::diffusion_options(options));
+  return make_pixel_dit_layer(decl, options, ranks);
+}
+
 }  // namespace
 
 std::vector<std::unique_ptr<layers::Layer>> build_model(const spec::ModelOptions& options,
                                                         layers::TensorParallel ranks) {
-  if (spec::is_latent_diffusion(options)) return build_diffusion(spec::diffusion_options(options));
   if (spec::is_autoencoder(options))
     return autoencoder::build_autoencoder(spec::autoencoder_options(options));
-  const bool language = spec::is_language_model(options);
   check_heads("attention heads", options.heads, ranks.size());
   if (options.kv_heads != 0) check_heads("key heads", options.kv_heads, ranks.size());
   std::vector<std::unique_ptr<layers::Layer>> built;
   for (const auto& whole : spec::make_layer_table(options).layers) {
     const spec::LayerDecl decl = spec::tensor_shard(whole, ranks.size());
-    built.push_back(language ? make_language_layer(decl, options, ranks)
-                             : make_pixel_dit_layer(decl, options, ranks));
+    built.push_back(make_layer(decl, options, ranks));
   }
   return built;
 }

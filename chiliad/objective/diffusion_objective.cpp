@@ -7,6 +7,7 @@
 #include "chiliad/base/rng.h"
 #include "chiliad/objective/ddpm.h"
 #include "chiliad/objective/flow.h"
+#include "chiliad/objective/loss_extension.h"
 
 namespace chiliad::objective {
 namespace {
@@ -83,6 +84,8 @@ at::Tensor DiffusionObjective::noisy(const at::Tensor& x0, const at::Tensor& noi
 
 at::Tensor DiffusionObjective::losses(const at::Tensor& prediction, const at::Tensor& x0,
                                       const at::Tensor& noise, const Times& times) const {
+  if (options_.extension)
+    return extension_losses(options_, prediction, x0, noise, is_flow() ? times.flow : times.steps);
   if (is_flow()) {
     const auto rows = [](const at::Tensor& x) { return x.flatten(1).unsqueeze(1); };
     return item_losses(options_, rows(prediction), rows(x0), rows(noise), times.flow);

@@ -7,6 +7,7 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/rng.h"
+#include "chiliad/objective/loss_extension.h"
 #include "chiliad/spec/caption_dropout.h"
 
 namespace chiliad::objective {
@@ -80,6 +81,7 @@ at::Tensor velocity_target(const at::Tensor& x0, const at::Tensor& noise) {
 
 at::Tensor item_losses(const spec::ObjectiveOptions& options, const at::Tensor& prediction,
                        const at::Tensor& x0, const at::Tensor& noise, const at::Tensor& t) {
+  if (options.extension) return extension_losses(options, prediction, x0, noise, t);
   const bool predicts_sample = options.prediction == "sample";
   const bool velocity_space = options.loss == "velocity";
   const at::Tensor target = predicts_sample ? x0 : velocity_target(x0, noise);

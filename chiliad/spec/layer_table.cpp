@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "chiliad/base/error.h"
+#include "chiliad/spec/extension.h"
 #include "chiliad/spec/families/families.h"
 
 namespace chiliad::spec {
@@ -65,6 +66,8 @@ Work LayerDecl::forward(const BatchShape& shape) const {
     case LayerKind::kFluxSingleBlock:
     case LayerKind::kFluxHead:
       return families::diffusion_work(*this, shape);
+    case LayerKind::kExtension:
+      return extension_work(*this, shape);
   }
   return {};
 }
@@ -88,6 +91,11 @@ Work LayerTable::step_work(const BatchShape& shape) const {
 }
 
 LayerTable make_layer_table(const ModelOptions& options) {
+  if (options.extension == nullptr) return base_table(options);
+  return options.extension->what->table(options, options.extension->own);
+}
+
+LayerTable base_table(const ModelOptions& options) {
   if (options.family == "pixel_dit") return families::pixel_dit_table(options);
   if (is_language_model(options)) return families::language_table(options);
   if (is_latent_diffusion(options)) return families::diffusion_table(diffusion_options(options));

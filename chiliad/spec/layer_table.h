@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,8 @@
 #include "chiliad/spec/options/model.h"
 
 namespace chiliad::spec {
+
+struct ExtensionLayer;
 
 /// How a parameter starts. Draws come from Rng({seed, hash(name), Draw::kInit}), so they depend on nothing
 /// else.
@@ -98,6 +101,7 @@ enum class LayerKind {
   kFluxDoubleBlock,
   kFluxSingleBlock,
   kFluxHead,
+  kExtension,  ///< of an extension: spec/extension.h
 };
 /// Those of ModelOptions' families; the others belong to encoders, autoencoders and diffusion transformers.
 inline constexpr int kNumModelKinds = static_cast<int>(LayerKind::kLanguageHead) + 1;
@@ -120,10 +124,11 @@ struct LayerDecl {
   int64_t head_size = 0;
   int64_t vocabulary = 0;  ///< of language models
   int64_t positions = 0;   ///< of autoencoders: positions of its input for one latent
-  // Of diffusion transformers, values of the weights that multiply:
-  int64_t image_products = 0;  ///< each image token
-  int64_t text_products = 0;   ///< each text token
-  int64_t item_products = 0;   ///< each item once
+  // Of diffusion transformers and extensions, values of the weights that multiply:
+  int64_t image_products = 0;                 ///< each image token
+  int64_t text_products = 0;                  ///< each text token
+  int64_t item_products = 0;                  ///< each item once
+  std::shared_ptr<ExtensionLayer> extension;  ///< of kind kExtension; shared by copies of the declaration
 
   /// Forward work of a micro-batch; backward is twice that for trained layers. 1 MAC = 2 FLOPs, full
   /// attention counted.
@@ -141,7 +146,7 @@ struct LayerTable {
   [[nodiscard]] Work step_work(const BatchShape& shape) const;
 };
 
-/// Throws InvalidInput for a family that is not built.
+/// Those of an extension where one is in use. Throws InvalidInput for a family that is not built.
 [[nodiscard]] LayerTable make_layer_table(const ModelOptions& options);
 
 }  // namespace chiliad::spec

@@ -113,7 +113,9 @@ std::string reference_page() {
       "# Run file\n\n"
       "One YAML document that begins with `version: 1`. Keys marked *free* may differ when a run is resumed; "
       "another\n"
-      "value of a *fixed* key needs a new run. `--set section.key=value` overrides the file.\n";
+      "value of a *fixed* key needs a new run. `--set section.key=value` overrides the file.\n\n"
+      "`extensions: [libmine.so]` lists libraries, relative to the file, whose families and objectives have "
+      "options of\ntheir own in sections model and objective (docs/extending.md).\n";
   for (const Section& section : detail::sections()) {
     page += fmt::format("\n## {}\n\n{}\n\n", section.name, section.help);
     page += "| key | value | default | on resume | meaning |\n|---|---|---|---|---|\n";
@@ -123,7 +125,11 @@ std::string reference_page() {
 }
 
 std::string json_schema() {
-  Json properties{{"version", {{"const", 1}}}};
+  Json properties{{"version", {{"const", 1}}},
+                  {"extensions",
+                   {{"type", "array"},
+                    {"items", {{"type", "string"}, {"minLength", 1}}},
+                    {"description", "Libraries, relative to the file (docs/extending.md)"}}}};
   Json required = Json::array({"version"});
   for (const Section& section : detail::sections()) {
     properties[section.name] = section_schema(section);

@@ -12,6 +12,7 @@
 #include "chiliad/base/error.h"
 #include "chiliad/base/units.h"
 #include "chiliad/spec/detail/cross_checks.h"
+#include "chiliad/spec/detail/extension_sections.h"
 #include "chiliad/spec/detail/sections.h"
 #include "chiliad/spec/detail/source_text.h"
 #include "chiliad/spec/detail/value.h"
@@ -31,7 +32,12 @@ constexpr std::string_view kVersion = "1";
 // Fills a RunFile from a tree and from overrides, and remembers where each key was set.
 class Reader {
  public:
-  explicit Reader(std::string name) : name_(std::move(name)) {}
+  explicit Reader(std::string name) : name_(std::move(name)), sections_(detail::sections()) {}
+
+  /// First of all: options depend on what extensions bring.
+  void use_extensions(const YamlNode& root, const ExtensionRequest& request) {
+    sections_ = detail::use_extensions(root, request, file_);
+  }
 
   void read_tree(const YamlNode& root) {
     if (root.kind == YamlNode::Kind::kNull) {
@@ -42,7 +48,7 @@ class Reader {
       throw InvalidInput(root.place, "expected sections, got other content");
     check_version(root);
     for (const YamlNode& entry : root.items) {
-      if (entry.key != "version") read_section(entry);
+      if (entry.key != "version" && entry.key != detail::kExtensions) read_section(entry);
     }
   }
 
@@ -65,7 +71,7 @@ class Reader {
   }
 
   [[nodiscard]] RunFile finish(const std::string& stem) {
-    for (const Section& section : detail::sections()) {
+    for (const Section& section : sections_) {
       for (const Option& option : section.options) check_required(section, option);
     }
     if (file_.run.name.empty()) file_.run.name = stem;
@@ -94,19 +100,19 @@ class Reader {
     throw InvalidInput(name_, "version: expected 1, got nothing. Add the line \"version: 1\"");
   }
 
-  static const Section& section_named(const std::string& name, const std::string& place) {
-    if (const Section* section = detail::find_section(name)) return *section;
-    if (detail::is_planned_section(name)) {
-      throw InvalidInput(place, fmt::format("{}: this section is not supported yet. Remove it", name));
-    }
-    std::string advice = did_you_mean(name, detail::section_names());
+  [[nodiscard]] const Section& section_named(const std::string& name, const std::string& place) const {
+    for (const Section& section : sections_)
+      if (section.name == name) return section;
+    std::vector<std::string> known = detail::section_names();
+    known.emplace_back(detail::kExtensions);
+    std::string advice = did_you_mean(name, known);
     if (const auto key = key_in_a_section(name)) advice = fmt::format("Did you mean {}?", *key);
     throw InvalidInput(place, fmt::format("unknown section {}. {}", detail::quote(name), advice));
   }
 
   // "section.key" for a key that was written without its section.
-  static std::optional<std::string> key_in_a_section(const std::string& key) {
-    for (const Section& section : detail::sections()) {
+  [[nodiscard]] std::optional<std::string> key_in_a_section(const std::string& key) const {
+    for (const Section& section : sections_) {
       const std::string full = section.name + "." + key;
       if (detail::find_option(section, key) != nullptr) return full;
       if (const auto now = detail::renamed_key(full)) return now;
@@ -135,8 +141,8 @@ class Reader {
     places_[section.name + "." + key] = node.place;
   }
 
-  [[noreturn]] static void refuse_key(const Section& section, const std::string& key,
-                                      const std::string& place) {
+  [[noreturn]] void refuse_key(const Section& section, const std::string& key,
+                               const std::string& place) const {
     std::string advice = did_you_mean(key, detail::option_names(section));
     if (const auto other = key_in_a_section(key)) advice = fmt::format("Did you mean {}?", *other);
     if (const auto now = detail::renamed_key(section.name + "." + key))
@@ -168,6 +174,7 @@ class Reader {
   }
 
   std::string name_;
+  std::vector<Section> sections_;
   RunFile file_;
   std::map<std::string, std::string> places_;
   std::set<std::string> set_by_override_;
@@ -193,24 +200,28 @@ std::string read_source(const std::filesystem::path& path) {
 }  // namespace
 
 RunFile read_run_file(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
-  return parse_run_file(read_source(path), path.string(), path.stem().string(), overrides);
+  return parse_run_file(read_source(path), path.string(), path.stem().string(), overrides,
+                        path.parent_path());
 }
 
 RunFile parse_run_file(std::string_view text, const std::string& name, const std::string& stem,
-                       const std::vector<std::string>& overrides) {
+                       const std::vector<std::string>& overrides, const std::filesystem::path& folder) {
   if (text.size() > static_cast<size_t>(kMaxFileBytes)) {
     throw InvalidInput(
         name, fmt::format("expected a run file of at most {}, got more", format_bytes(kMaxFileBytes)));
   }
   Reader reader(name);
-  reader.read_tree(detail::parse_yaml(text, name));
+  const YamlNode root = detail::parse_yaml(text, name);
+  reader.use_extensions(root, {{}, text, name, folder, overrides});
+  reader.read_tree(root);
   for (const std::string& override_text : overrides) reader.read_override(override_text);
   return reader.finish(stem);
 }
 
 std::string to_yaml(const RunFile& file) {
   std::string text = fmt::format("version: {}\n", kVersion);
-  for (const Section& section : detail::sections()) {
+  if (!file.extensions.empty()) text += fmt::format("\nextensions: {}\n", detail::yaml_list(file.extensions));
+  for (const Section& section : detail::sections_of(file)) {
     text += fmt::format("\n{}:\n", section.name);
     for (const Option& option : section.options) {
       const std::string value = detail::format_value(option, file);
@@ -222,7 +233,8 @@ std::string to_yaml(const RunFile& file) {
 
 std::vector<Difference> compare(const RunFile& old_file, const RunFile& new_file) {
   std::vector<Difference> differences;
-  for (const Section& section : detail::sections()) {
+  const bool same = detail::same_extensions(old_file, new_file);  // else their names differ
+  for (const Section& section : same ? detail::sections_of(new_file) : detail::sections()) {
     for (const Option& option : section.options) {
       if (option.access.value(old_file) == option.access.value(new_file)) continue;
       differences.push_back({section.name + "." + option.name, detail::format_value(option, old_file),

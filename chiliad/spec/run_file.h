@@ -21,6 +21,7 @@ namespace chiliad::spec {
 
 /// A run file, read and checked. One strict YAML with `version: 1`.
 struct RunFile {
+  std::vector<std::string> extensions;  ///< libraries, absolute paths (spec/extension.h)
   RunOptions run;
   ModelOptions model;
   DataOptions data;
@@ -41,9 +42,11 @@ struct RunFile {
 /// UTF-8) is refused.
 [[nodiscard]] RunFile read_run_file(const std::filesystem::path& path,
                                     const std::vector<std::string>& overrides);
-/// The same from text; `name` stands for the path in messages, `stem` for the default run name.
+/// The same from text; `name` stands for the path in messages, `stem` for the default run name, `folder` is
+/// what the paths of libraries are relative to.
 [[nodiscard]] RunFile parse_run_file(std::string_view text, const std::string& name, const std::string& stem,
-                                     const std::vector<std::string>& overrides);
+                                     const std::vector<std::string>& overrides,
+                                     const std::filesystem::path& folder = {});
 
 /// YAML with every key resolved; parse_run_file reads it back to an equal RunFile.
 [[nodiscard]] std::string to_yaml(const RunFile& file);

@@ -104,7 +104,7 @@ void check_options(const std::filesystem::path& path, const Options& read, const
 
 /// Whether the family has a config.json to compare with.
 bool check_config(const std::filesystem::path& path, const spec::ModelOptions& options) {
-  if (!std::filesystem::exists(path)) return false;
+  if (options.extension || !std::filesystem::exists(path)) return false;
   if (spec::is_language_model(options)) {
     check_options(path, read_language_config(path), options);
   } else if (spec::is_latent_diffusion(options)) {

@@ -59,6 +59,14 @@ void WeightSource::read(std::string_view name, std::span<std::byte> out) const {
   std::visit([&](const auto& files) { files.read(name, out); }, files_);
 }
 
+void WeightSource::read_part(std::string_view name, int64_t offset, std::span<std::byte> out) const {
+  const TensorEntry* entry = find(name);
+  CHILIAD_CHECK(entry != nullptr);
+  const auto* one = std::get_if<SafetensorsFile>(&files_);
+  const SafetensorsFile& file = one != nullptr ? *one : *std::get<ShardedWeights>(files_).shard_of(name);
+  file.read_part(*entry, offset, out);
+}
+
 namespace {
 
 bool is_weight_type(DType dtype) {

@@ -26,6 +26,8 @@ class WeightSource {
   [[nodiscard]] const TensorEntry* find(std::string_view name) const;
   /// Fills `out`, exactly as long as the tensor.
   void read(std::string_view name, std::span<std::byte> out) const;
+  /// The same of `out.size()` bytes from byte `offset` of the tensor.
+  void read_part(std::string_view name, int64_t offset, std::span<std::byte> out) const;
   /// The file that was opened: the index where there are several.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 

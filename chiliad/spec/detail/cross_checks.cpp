@@ -275,6 +275,17 @@ Found check_latents(const RunFile& file) {
   return std::nullopt;
 }
 
+/// What an extension says about its options.
+Found check_extension(const RunFile& file) {
+  if (file.model.extension == nullptr) return std::nullopt;
+  try {
+    static_cast<void>(make_layer_table(file.model));
+  } catch (const InvalidInput& error) {
+    return Conflict{"model.family", error.what()};
+  }
+  return std::nullopt;
+}
+
 /// Convolutions are trained in fp32 alone.
 Found check_precision(const RunFile& file) {
   if (!is_autoencoder(file.model) || file.parallel.compute == "fp32") return std::nullopt;
@@ -511,6 +522,7 @@ Found check_documents(const DataOptions& data) {
 }  // namespace
 
 Found find_conflict(const RunFile& file) {
+  if (auto conflict = check_extension(file)) return conflict;
   if (auto conflict = check_owned(file)) return conflict;
   if (auto conflict = check_latents(file)) return conflict;
   if (!is_autoencoder(file.model)) {

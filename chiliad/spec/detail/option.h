@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -22,6 +23,16 @@ struct Access {
 template <auto Section, auto Member>
 inline constexpr Access kAccess{[](RunFile& file) -> Field { return &((file.*Section).*Member); },
                                 [](const RunFile& file) -> Value { return (file.*Section).*Member; }};
+
+/// Access that may know more than the place of a member.
+struct AnyAccess {
+  AnyAccess(Access access) : field(access.field), value(access.value) {}  // NOLINT: tables name members
+  AnyAccess(std::function<Field(RunFile&)> to, std::function<Value(const RunFile&)> of)
+      : field(std::move(to)), value(std::move(of)) {}
+
+  std::function<Field(RunFile&)> field;
+  std::function<Value(const RunFile&)> value;
+};
 
 /// Any text but the empty one. `pattern` (a regular expression, for the JSON Schema too) restricts it,
 /// `words` say it.
@@ -72,7 +83,7 @@ enum class OnResume {
 /// One key of a section: the only place where it is listed. Its default is that of the options struct.
 struct Option {
   std::string name;
-  Access access;
+  AnyAccess access;
   Rule rule;
   OnResume on_resume;
   std::string help;

@@ -1,4 +1,5 @@
 #include "chiliad/spec/detail/sections.h"
+#include "chiliad/spec/extension.h"
 
 namespace chiliad::spec::detail {
 namespace {
@@ -9,9 +10,16 @@ using enum OnResume;
 template <auto Member>
 constexpr Access at = kAccess<&RunFile::model, Member>;
 
+constexpr Access kFamily{[](RunFile& file) -> Field {
+                           return file.model.extension ? &file.model.extension->name : &file.model.family;
+                         },
+                         [](const RunFile& file) -> Value {
+                           return file.model.extension ? file.model.extension->name : file.model.family;
+                         }};
+
 std::vector<Option> shared_options() {
   return {
-      {"family", at<&O::family>,
+      {"family", kFamily,
        ChoiceRule{{"pixel_dit", "dit", "pixart", "sd3", "flux", "autoencoder", "llama", "qwen2"}}, kFixed,
        "pixel_dit: a diffusion transformer on pixels; dit, pixart, sd3, flux: on latents, see section "
        "encoders; autoencoder: what makes latents; llama, qwen2: causal language models. Options of another "

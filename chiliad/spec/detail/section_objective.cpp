@@ -1,10 +1,19 @@
 #include "chiliad/spec/detail/sections.h"
+#include "chiliad/spec/extension.h"
 
 namespace chiliad::spec::detail {
 namespace {
 
 template <auto Member>
 constexpr Access at = kAccess<&RunFile::objective, Member>;
+
+constexpr Access kKind{
+    [](RunFile& file) -> Field {
+      return file.objective.extension ? &file.objective.extension->name : &file.objective.kind;
+    },
+    [](const RunFile& file) -> Value {
+      return file.objective.extension ? file.objective.extension->name : file.objective.kind;
+    }};
 
 }  // namespace
 
@@ -16,7 +25,7 @@ Section objective_section() {
       "The loss. flow: x_t = (1 - t) * x0 + t * noise, velocity = noise - x0. ddpm: x_t = a * x0 + s * noise "
       "at whole times, velocity = a * noise - s * x0. Options of another kind keep their defaults.",
       {
-          {"kind", at<&O::kind>, ChoiceRule{{"flow", "ddpm", "reconstruction"}}, kFixed,
+          {"kind", kKind, ChoiceRule{{"flow", "ddpm", "reconstruction"}}, kFixed,
            "flow: flow matching; ddpm: discrete diffusion; reconstruction: of autoencoders"},
           {"prediction", at<&O::prediction>, ChoiceRule{{"sample", "velocity", "noise"}}, kFixed,
            "what the network puts out: sample (x0), velocity, or noise (ddpm)"},

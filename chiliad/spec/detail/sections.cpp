@@ -7,8 +7,6 @@
 namespace chiliad::spec::detail {
 namespace {
 
-constexpr std::array<std::string_view, 1> kPlannedSections{"extensions"};
-
 // Old name (or the one that other systems use), name here.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kRenamedKeys{{
     {"run.max_steps", "run.steps"},
@@ -59,10 +57,6 @@ std::vector<std::string> option_names(const Section& section) {
   std::vector<std::string> names;
   for (const Option& option : section.options) names.push_back(option.name);
   return names;
-}
-
-bool is_planned_section(std::string_view name) {
-  return std::find(kPlannedSections.begin(), kPlannedSections.end(), name) != kPlannedSections.end();
 }
 
 std::optional<std::string> renamed_key(std::string_view key) {

@@ -29,8 +29,6 @@ Section supervise_section();
 [[nodiscard]] std::vector<std::string> section_names();
 [[nodiscard]] std::vector<std::string> option_names(const Section& section);
 
-/// Sections that are planned and answer "not supported yet".
-[[nodiscard]] bool is_planned_section(std::string_view name);
 /// "section.key" that replaced `key` ("section.key"), or that other systems call so.
 [[nodiscard]] std::optional<std::string> renamed_key(std::string_view key);
 

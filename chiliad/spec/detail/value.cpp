@@ -244,11 +244,7 @@ struct FormatVisitor {
   std::string operator()(uint64_t value) const { return std::to_string(value); }
   std::string operator()(double value) const { return fmt::format("{}", value); }
   std::string operator()(bool value) const { return value ? "true" : "false"; }
-  std::string operator()(const std::vector<std::string>& value) const {
-    std::vector<std::string> texts;
-    for (const std::string& text : value) texts.push_back(yaml_text(text));
-    return fmt::format("[{}]", fmt::join(texts, ", "));
-  }
+  std::string operator()(const std::vector<std::string>& value) const { return yaml_list(value); }
   std::string operator()(const std::vector<int64_t>& value) const {
     return fmt::format("[{}]", fmt::join(value, ", "));
   }
@@ -262,6 +258,12 @@ std::optional<std::string> assign(const Option& option, const YamlNode& node, Ru
 
 std::string describe(const Rule& rule) {
   return std::visit([](const auto& some_rule) { return words_of(some_rule); }, rule);
+}
+
+std::string yaml_list(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + yaml_text(text);
+  return "[" + list + "]";
 }
 
 std::string format_value(const Option& option, const RunFile& file) {

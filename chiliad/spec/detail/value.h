@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "chiliad/spec/detail/option.h"
 #include "chiliad/spec/detail/yaml_tree.h"
@@ -14,6 +15,9 @@ namespace chiliad::spec::detail {
 
 /// What the rule asks for: "a number in (0, 1]".
 [[nodiscard]] std::string describe(const Rule& rule);
+
+/// Texts as a YAML list on one line.
+[[nodiscard]] std::string yaml_list(const std::vector<std::string>& texts);
 
 /// The value as YAML text that reads back to an equal value. An empty text gives "\"\"".
 [[nodiscard]] std::string format_value(const Option& option, const RunFile& file);

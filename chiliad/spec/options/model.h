@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,8 @@
 #include "chiliad/spec/options/diffusion.h"
 
 namespace chiliad::spec {
+
+struct FamilyUse;
 
 /// Section `model`. Families: `pixel_dit`, a diffusion transformer on pixels; `dit`, `pixart`, `sd3` and
 /// `flux`, diffusion transformers on latents; `autoencoder`, which makes latents; `llama` and `qwen2`, causal
@@ -71,6 +74,10 @@ struct ModelOptions {
   bool tied = false;            ///< the head uses the embedding's table
   bool attention_bias = false;  ///< llama: q, k, v and o; qwen2 always has biases on q, k, v alone
   bool mlp_bias = false;        ///< llama
+
+  /// A family of an extension, which takes the place of `family`'s layers (spec/extension.h). Shared by all
+  /// copies of the options, unchanged once the run file is read.
+  std::shared_ptr<FamilyUse> extension;
 };
 
 /// Whether the family is a causal language model.

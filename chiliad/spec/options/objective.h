@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace chiliad::spec {
+
+struct ObjectiveUse;
 
 /// Section `objective`. flow: flow matching, x_t = (1 - t) x0 + t noise, velocity = noise - x0. ddpm:
 /// discrete diffusion, x_t = a x0 + s noise, velocity = a noise - s x0. reconstruction: of autoencoders.
@@ -34,6 +37,10 @@ struct ObjectiveOptions {
   double kl_weight = 1e-6;
 
   double caption_dropout = 0.1;  ///< or classes'
+
+  /// A loss of an extension, in the place of `kind`'s (spec/extension.h). Shared by all copies of the
+  /// options, unchanged once the run file is read.
+  std::shared_ptr<ObjectiveUse> extension;
 };
 
 }  // namespace chiliad::spec

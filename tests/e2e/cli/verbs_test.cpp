@@ -43,6 +43,7 @@ INSTANTIATE_TEST_SUITE_P(
                     std::vector<std::string>{"report"}, std::vector<std::string>{"train"},
                     std::vector<std::string>{"verify-layout"}, std::vector<std::string>{"ckpt", "ls"},
                     std::vector<std::string>{"ckpt", "verify"}, std::vector<std::string>{"ckpt", "prune"},
+                    std::vector<std::string>{"ckpt", "import"}, std::vector<std::string>{"new", "layer"},
                     std::vector<std::string>{"version"}, std::vector<std::string>{"docs", "run-file"}));
 
 TEST(VerbTest, AnUnknownVerbNamesTheNearest) {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "chiliad/io/file.h"
 #include "chiliad/weights/weight_source.h"
@@ -141,6 +142,49 @@ TEST_F(WeightsTest, DifferencesOfCheckpointsAreNamed) {
   EXPECT_EQ(different.exit_code, 1);
   EXPECT_THAT(different.out, HasSubstr("model/model.embed_tokens.weight: largest difference"));
   EXPECT_THAT(different.out, HasSubstr("optimizer.lr: 1e-30 and 0.001"));
+}
+
+TEST_F(WeightsTest, AnImportedStartTrainsAsIfTheWeightsWereNamed) {
+  const std::string lr = "optimizer.lr=1e-3";
+  const auto other = out("other");
+  const auto imported = chiliad(
+      {"ckpt", "import", golden(), "--run", run_file(), "--quiet", "--set", lr, "--set", "run.dir=" + other});
+  ASSERT_EQ(imported.exit_code, 0) << imported.err;
+  EXPECT_THAT(imported.out, HasSubstr("step-0.g"));
+  EXPECT_EQ(chiliad({"ckpt", "verify", other}).exit_code, 0);
+  const auto same = chiliad({"ckpt", "diff", other, golden()});
+  EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
+  EXPECT_THAT(same.out, HasSubstr("0 of 20 tensors differ"));
+  ASSERT_EQ(chiliad({"train", run_file(), "--quiet", "--set", lr}).exit_code, 0);
+  const auto trained = chiliad({"train", run_file(), "--quiet", "--nproc", "2", "--set",
+                                "parallel.dp_shard=2", "--set", lr, "--set", "run.dir=" + other});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const auto apart = nlohmann::json::parse(chiliad({"ckpt", "diff", run_dir(), other, "--json"}).out);
+  for (const auto& tensor : apart["tensors"])
+    EXPECT_LE(tensor["largest"].get<double>(), 1e-5 * tensor["magnitude"].get<double>()) << tensor;
+}
+
+TEST_F(WeightsTest, AnImportNeverMixesWithARunThatHasCheckpoints) {
+  ASSERT_EQ(chiliad({"train", run_file(), "--quiet"}).exit_code, 0);
+  const auto refused = chiliad({"ckpt", "import", golden(), "--run", run_file()});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("expected a run without checkpoints, got one with step 2"));
+}
+
+TEST_F(WeightsTest, AnImportReportsWhatDoesNotFit) {
+  const auto refused =
+      chiliad({"ckpt", "import", golden(), "--run", run_file(), "--set", "model.tied=false"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_FALSE(fs::exists(run_dir()));
+}
+
+TEST_F(WeightsTest, FoldersOfOtherTypesAreComparedByTheirValues) {
+  ASSERT_EQ(chiliad({"train", run_file(), "--quiet"}).exit_code, 0);
+  ASSERT_EQ(chiliad({"ckpt", "export", run_dir(), "--to", out("model"), "--dtype", "bf16"}).exit_code, 0);
+  const auto different = chiliad({"ckpt", "diff", golden(), out("model")});
+  EXPECT_EQ(different.exit_code, 1);
+  EXPECT_THAT(different.out, HasSubstr("model.norm.weight: F32 and BF16; largest difference "));
+  EXPECT_EQ(chiliad({"ckpt", "diff", golden(), golden()}).exit_code, 0);
 }
 
 TEST_F(WeightsTest, AConfigurationThatDisagreesIsRefusedBeforeTheStart) {

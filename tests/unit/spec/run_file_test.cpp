@@ -94,8 +94,16 @@ TEST(RunFileTest, RenamedKeyAnswersWithTheNewName) {
   EXPECT_THAT(error_of(with("optimizer:\n  learning_rate: 1e-4\n")), HasSubstr("It is called optimizer.lr."));
 }
 
-TEST(RunFileTest, PlannedSectionSaysSo) {
-  EXPECT_THAT(error_of(with("extensions: [libmine.so]\n")), HasSubstr("not supported yet"));
+TEST(RunFileTest, ALibraryThatIsMissingIsNamedWithItsPlace) {
+  EXPECT_THAT(error_of(with("extensions: [libgone.so]\n")), HasSubstr("extensions: expected a library, got"));
+}
+
+TEST(RunFileTest, ExtensionsAreAList) {
+  EXPECT_THAT(error_of(with("extensions: libgone.so\n")), HasSubstr("expected a list of libraries"));
+}
+
+TEST(RunFileTest, AMisspeltListOfExtensionsNamesIt) {
+  EXPECT_THAT(error_of(with("extension: [libmine.so]\n")), HasSubstr("Did you mean extensions?"));
 }
 
 TEST(RunFileTest, VersionIsRequired) {

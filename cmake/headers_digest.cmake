@@ -1,0 +1,11 @@
+# Writes OUT, the header with the digest of the headers that LIST names.
+include("${LIST}")
+set(all "")
+foreach(header IN LISTS HEADERS)
+  file(SHA256 "${header}" digest)
+  file(RELATIVE_PATH name "${ROOT}" "${header}")
+  string(APPEND all "${name} ${digest}\n")
+endforeach()
+string(SHA256 digest "${all}")
+string(SUBSTRING "${digest}" 0 16 digest)
+file(CONFIGURE OUTPUT "${OUT}" CONTENT "#pragma once\n#define CHILIAD_HEADERS_DIGEST \"${digest}\"\n#define CHILIAD_VERSION_TEXT \"${VERSION}\"\n")
