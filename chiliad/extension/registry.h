@@ -62,8 +62,7 @@ class Registry {
 extern "C" {
 /// The one function that a library of extensions has.
 __attribute__((visibility("default"))) void chiliad_register(chiliad::Registry& registry);
-extern const char chiliad_extension_build_id[];
-__attribute__((used, weak, visibility("default"))) const char chiliad_extension_build_id[] =
+__attribute__((used, visibility("default"))) inline const char chiliad_extension_build_id[] =
     CHILIAD_BUILD_ID_MARK CHILIAD_BUILD_ID;
 }
 #endif
