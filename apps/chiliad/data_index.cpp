@@ -103,8 +103,8 @@ void add_data_index(CLI::App& parent, Action& action) {
   verb->add_flag("--json", arguments->json, "Prints the result as one JSON object");
   verb->add_flag("--quiet", arguments->quiet, "Shows no progress");
   verb->footer(
-      "Examples: chiliad data index photos --out photos.index\n"
-      "          chiliad data index llava.json --images pictures --out llava.index");
+      "Example: chiliad data index photos --out photos.index\n"
+      "         chiliad data index llava.json --images pictures --out llava.index");
   verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
 }
 

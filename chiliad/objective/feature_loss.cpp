@@ -70,7 +70,7 @@ at::Tensor FeatureNetwork::losses(const at::Tensor& reconstruction, const at::Te
   std::vector<at::Tensor> wanted;
   {
     const at::NoGradGuard no_grad;
-    wanted = network_->features(pixels, path_);
+    wanted = network_->features(pixels.detach(), path_);
   }
   at::Tensor sum = at::zeros({pixels.size(0)}, reconstruction.options());
   for (size_t i = 0; i < made.size(); ++i) {

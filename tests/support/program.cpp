@@ -59,7 +59,7 @@ Program::Program(std::vector<std::string> argv, const Environment& environment) 
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT, 0600);
   const auto arguments = pointers(argv);
   const int error =
-      ::posix_spawn(&pid_, argv[0].c_str(), &actions, nullptr, arguments.data(), pointers(variables).data());
+      ::posix_spawnp(&pid_, argv[0].c_str(), &actions, nullptr, arguments.data(), pointers(variables).data());
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) throw std::runtime_error("cannot start " + argv[0]);
 }
