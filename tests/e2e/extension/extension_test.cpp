@@ -129,7 +129,7 @@ TEST_F(ExtensionTest, ALibraryOfAnotherBuildIsRefused) {
   const size_t torch = bytes.find("torch ", id);
   bytes[torch + std::string("torch ").size()] = '9';
   io::write_atomic(built() / "libother.so", bytes);
-  const auto result = check("libgated_mlp.so", "libother.so");
+  const auto result = check("[libgated_mlp.so]", "[libother.so]");
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("expected a library that was built with Chiliad "));
   EXPECT_THAT(result.err, HasSubstr("torch 9"));
@@ -138,13 +138,13 @@ TEST_F(ExtensionTest, ALibraryOfAnotherBuildIsRefused) {
 
 TEST_F(ExtensionTest, AFileThatIsNoLibraryIsRefused) {
   io::write_atomic(built() / "libtext.so", "text");
-  const auto result = check("libgated_mlp.so", "libtext.so");
+  const auto result = check("[libgated_mlp.so]", "[libtext.so]");
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("expected a library of extensions, got another file"));
 }
 
 TEST_F(ExtensionTest, AMissingLibraryIsNamedWithItsPlace) {
-  const auto result = check("libgated_mlp.so", "libgone.so");
+  const auto result = check("[libgated_mlp.so]", "[libgone.so]");
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("changed.yaml:3:14: extensions: expected a library, got \"" +
                                     (built() / "libgone.so").string()));
