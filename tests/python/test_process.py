@@ -56,6 +56,8 @@ class ProcessTest(kit.DataTest):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            # Programs of a shell's background ignore the interrupt, and what they start inherits that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
         try:
             os.close(os.open(path, os.O_WRONLY))  # returns once its thread reads; that tries again
