@@ -1,44 +1,26 @@
 #include "chiliad/image/encode.h"
 
-#include <csetjmp>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 
-#include <jpeglib.h>
 #include <spng.h>
 
 #include "chiliad/base/error.h"
+#include "chiliad/image/detail/jpeg_errors.h"
+#include "chiliad/image/detail/library_memory.h"
 
 namespace chiliad::image {
 namespace {
 
-struct FreeMemory {
-  void operator()(void* memory) const { std::free(memory); }  // both libraries allocate with malloc
-};
+using detail::copy_of;
+using detail::FreeMemory;
+using detail::JpegErrors;
 
 void check_picture(const HostArray& picture) {
   CHILIAD_CHECK(picture.dtype() == DType::kU8 && picture.shape().rank() == 3 && picture.shape()[2] == 3 &&
                     picture.count() > 0,
                 "expected uint8 [H, W, 3], got {}", picture.shape().to_string());
-}
-
-std::vector<std::byte> copy_of(const void* memory, size_t size) {
-  const auto* first = static_cast<const std::byte*>(memory);
-  return {first, first + size};
-}
-
-struct JpegErrors {
-  jpeg_error_mgr base;
-  jmp_buf back;
-  char reason[JMSG_LENGTH_MAX];
-};
-
-[[noreturn]] void jpeg_give_up(j_common_ptr cinfo) {
-  auto& errors = *reinterpret_cast<JpegErrors*>(cinfo->err);
-  cinfo->err->format_message(cinfo, errors.reason);
-  std::longjmp(errors.back, 1);
 }
 
 /// No objects with destructors here: libjpeg leaves by longjmp.
@@ -95,7 +77,7 @@ std::vector<std::byte> encode_jpeg(const HostArray& picture, int quality) {
   jpeg_compress_struct cinfo{};
   JpegErrors errors{};
   cinfo.err = jpeg_std_error(&errors.base);
-  errors.base.error_exit = jpeg_give_up;
+  errors.base.error_exit = detail::give_up;
   errors.base.output_message = [](j_common_ptr) {};
   unsigned char* out = nullptr;
   unsigned long size = 0;

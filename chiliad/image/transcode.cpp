@@ -4,31 +4,18 @@
 
 #include <csetjmp>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 
-#include <jpeglib.h>
-
 #include "chiliad/image/detail/jpeg.h"
+#include "chiliad/image/detail/jpeg_errors.h"
+#include "chiliad/image/detail/library_memory.h"
 
 namespace chiliad::image {
 namespace {
 
-struct FreeMemory {
-  void operator()(void* memory) const { std::free(memory); }
-};
-
-struct Errors {
-  jpeg_error_mgr base;
-  jmp_buf back;
-  char reason[JMSG_LENGTH_MAX];
-};
-
-[[noreturn]] void give_up(j_common_ptr info) {
-  auto& errors = *reinterpret_cast<Errors*>(info->err);
-  info->err->format_message(info, errors.reason);
-  std::longjmp(errors.back, 1);
-}
+using detail::FreeMemory;
+using detail::give_up;
+using detail::JpegErrors;
 
 /// A warning is data that would be guessed.
 void on_message(j_common_ptr info, int level) {
@@ -52,7 +39,7 @@ bool is_written(const jpeg_compress_struct& out, const jpeg_marker_struct& marke
 void stop_after_many_scans(j_common_ptr info) {
   constexpr int kMaxScans = 1000;
   if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= kMaxScans) return;
-  auto& errors = *reinterpret_cast<Errors*>(info->err);
+  auto& errors = *reinterpret_cast<JpegErrors*>(info->err);
   std::snprintf(errors.reason, sizeof errors.reason, "more than %d scans", kMaxScans);
   std::longjmp(errors.back, 1);
 }
@@ -60,7 +47,7 @@ void stop_after_many_scans(j_common_ptr info) {
 struct Codecs {
   jpeg_decompress_struct in{};
   jpeg_compress_struct out{};
-  Errors errors{};
+  JpegErrors errors{};
   jpeg_progress_mgr progress{};
 };
 
@@ -121,8 +108,7 @@ Outcome<std::vector<std::byte>> to_baseline_jpeg(std::span<const std::byte> byte
   jpeg_destroy_decompress(&codecs.in);
   const std::unique_ptr<void, FreeMemory> owner(memory);
   if (!done) return {std::nullopt, codecs.errors.reason};
-  const auto* first = reinterpret_cast<const std::byte*>(memory);
-  return {std::vector<std::byte>(first, first + size), ""};
+  return {detail::copy_of(memory, size), ""};
 }
 
 }  // namespace chiliad::image

@@ -32,7 +32,7 @@ at::Tensor as_rows(const at::Tensor& x) {
   if (x.dim() == 2) return whole ? x : x.contiguous();
   if (x.dim() != 3) return as_matrix(x);
   const bool regular = x.size(0) == 1 || x.stride(0) == x.size(1) * x.stride(1);
-  if (!whole || !regular) return x.reshape({-1, x.size(-1)}).contiguous();
+  if (!whole || !regular) return as_matrix(x);
   return x.as_strided({x.size(0) * x.size(1), x.size(2)}, {x.stride(1), 1});
 }
 

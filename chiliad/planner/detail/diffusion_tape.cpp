@@ -106,12 +106,6 @@ Value DiffusionTape::cross_attention(Value q, Value k, Value v) {
       {q, k, v}, {image_rows(), shape.text_tokens, shape.image_tokens, layer_.heads, layer_.head_size});
 }
 
-Value DiffusionTape::gated_residual(Value x, Value modulation, Value y, int64_t size) {
-  const Value gated = ops_.tape().add(
-      {.inputs = {y, modulation}, .result = 0, .gradient = ops_.bytes(size), .saved = {modulation, y}});
-  return ops_.add(x, gated, size);
-}
-
 Value DiffusionTape::feed_forward(const std::string& name, Value x, Value modulation, int64_t rows) {
   const Value inner = linear(name + ".net.0.proj", normed(x, modulation, rows), rows);
   const Value active = ops_.again(ops_.activation(inner, rows * layer_.hidden));
@@ -120,10 +114,6 @@ Value DiffusionTape::feed_forward(const std::string& name, Value x, Value modula
 
 Value DiffusionTape::joined(const std::vector<Value>& parts, int64_t size) {
   return ops_.tape().add({.inputs = parts, .result = ops_.bytes(size), .passes_gradient = true});
-}
-
-Value DiffusionTape::part(Value x, int64_t size) {
-  return ops_.tape().add({.inputs = {x}, .gradient = ops_.bytes(size)});
 }
 
 void DiffusionTape::write_prediction(const std::string& name, Value image, Value modulation, bool apart) {

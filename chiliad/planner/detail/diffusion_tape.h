@@ -60,12 +60,9 @@ class DiffusionTape {
   /// Attention of items' tokens to their own; and of image to text.
   Value self_attention(const Stream& stream, int64_t rows);
   Value cross_attention(Value q, Value k, Value v);
-  Value gated_residual(Value x, Value modulation, Value y, int64_t size);
   Value feed_forward(const std::string& name, Value x, Value modulation, int64_t rows);
   /// A copy of tensors side by side; gradients of the parts are views.
   Value joined(const std::vector<Value>& parts, int64_t size);
-  /// A part of x whose gradient is put into one of all of x.
-  Value part(Value x, int64_t size);
   /// The head's product and its latents.
   void write_prediction(const std::string& name, Value image, Value modulation, bool apart = false);
 

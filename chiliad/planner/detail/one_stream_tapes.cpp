@@ -21,7 +21,8 @@ Value image_attention(DiffusionTape& on, Value image, Value m) {
   const auto own = on.image_stream("attn1", image, m);
   for (const Value value : {own.q, own.k, own.v}) on.ops().hold(value);
   const Value mixed = on.self_attention(own, on.image_rows());
-  return on.gated_residual(image, m, on.linear("attn1.to_out.0", mixed, on.image_rows()), on.image_size());
+  return on.ops().gated_residual(image, m, on.linear("attn1.to_out.0", mixed, on.image_rows()),
+                                 on.image_size());
 }
 
 void dit_block(DiffusionTape& on) {
@@ -30,7 +31,7 @@ void dit_block(DiffusionTape& on) {
   const Value m = on.modulation("norm1.linear", condition);
   const Value x = on.ops().hold(image_attention(on, image, m));
   const Value out = on.feed_forward("ff", x, m, on.image_rows());
-  on.ops().write(on.gated_residual(x, m, out, on.image_size()));
+  on.ops().write(on.ops().gated_residual(x, m, out, on.image_size()));
 }
 
 void dit_head(DiffusionTape& on) {
@@ -76,7 +77,7 @@ void pixart_block(DiffusionTape& on) {
   const Value caption = on.linear("attn2.to_out.0", seen, on.image_rows());
   x = on.ops().hold(on.ops().add(x, caption, on.image_size()));
   const Value out = on.feed_forward("ff", x, m, on.image_rows());
-  on.ops().write(on.gated_residual(x, m, out, on.image_size()));
+  on.ops().write(on.ops().gated_residual(x, m, out, on.image_size()));
 }
 
 void pixart_head(DiffusionTape& on) {

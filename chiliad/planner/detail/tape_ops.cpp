@@ -66,7 +66,7 @@ Value TapeOps::norm_modulate(Value x, Value modulation, int64_t rows, int64_t wi
 Value TapeOps::gated_residual(Value x, Value modulation, Value y, int64_t size) {
   // The gradient of x is the result's own.
   const Value gated =
-      tape_.add({.inputs = {y}, .result = 0, .gradient = bytes(size), .saved = {modulation, y}});
+      tape_.add({.inputs = {y, modulation}, .result = 0, .gradient = bytes(size), .saved = {modulation, y}});
   return add(x, gated, size);
 }
 

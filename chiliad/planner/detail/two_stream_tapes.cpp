@@ -62,23 +62,25 @@ void sd3_block(DiffusionTape& on) {
   const Value c = on.modulation("norm1_context.linear", condition);
   const Stream own = on.image_stream("attn", image, m);
   const Value mixed = on.ops().hold(joint_attention(on, own, on.text_stream("attn", text, c)));
-  const Value out = on.linear("attn.to_out.0", on.part(mixed, on.image_size()), on.image_rows());
-  Value x = on.gated_residual(image, m, out, on.image_size());
+  const Value out = on.linear("attn.to_out.0", on.ops().parts(mixed, on.image_size()), on.image_rows());
+  Value x = on.ops().gated_residual(image, m, out, on.image_size());
   if (dual) {
     const Value seen = on.self_attention(on.image_stream("attn2", image, m), on.image_rows());
-    x = on.gated_residual(x, m, on.linear("attn2.to_out.0", seen, on.image_rows()), on.image_size());
+    x = on.ops().gated_residual(x, m, on.linear("attn2.to_out.0", seen, on.image_rows()), on.image_size());
   }
   on.ops().hold(x);
   if (last) {
-    on.ops().write(on.gated_residual(x, m, on.feed_forward("ff", x, m, on.image_rows()), on.image_size()));
+    on.ops().write(
+        on.ops().gated_residual(x, m, on.feed_forward("ff", x, m, on.image_rows()), on.image_size()));
     return;
   }
-  const Value told = on.linear("attn.to_add_out", on.part(mixed, on.text_size()), on.text_rows());
-  const Value y = on.gated_residual(text, c, told, on.text_size());
+  const Value told = on.linear("attn.to_add_out", on.ops().parts(mixed, on.text_size()), on.text_rows());
+  const Value y = on.ops().gated_residual(text, c, told, on.text_size());
   const Value next =
-      on.gated_residual(y, c, on.feed_forward("ff_context", y, c, on.text_rows()), on.text_size());
+      on.ops().gated_residual(y, c, on.feed_forward("ff_context", y, c, on.text_rows()), on.text_size());
   on.ops().hold(next);
-  on.ops().write(on.gated_residual(x, m, on.feed_forward("ff", x, m, on.image_rows()), on.image_size()));
+  on.ops().write(
+      on.ops().gated_residual(x, m, on.feed_forward("ff", x, m, on.image_rows()), on.image_size()));
   on.ops().write(next);
 }
 
@@ -121,13 +123,14 @@ void flux_double_block(DiffusionTape& on) {
   const Stream own = on.image_stream("attn", image, m);
   const Stream turned_own = turned(on, own, on.image_size());
   const Value mixed = on.ops().hold(joint_attention(on, turned_words, turned_own, {words, own}));
-  const Value out = on.linear("attn.to_out.0", on.part(mixed, on.image_size()), on.image_rows());
-  const Value x = on.ops().hold(on.gated_residual(image, m, out, on.image_size()));
-  const Value told = on.linear("attn.to_add_out", on.part(mixed, on.text_size()), on.text_rows());
-  const Value y = on.ops().hold(on.gated_residual(text, c, told, on.text_size()));
-  on.ops().write(on.gated_residual(x, m, on.feed_forward("ff", x, m, on.image_rows()), on.image_size()));
+  const Value out = on.linear("attn.to_out.0", on.ops().parts(mixed, on.image_size()), on.image_rows());
+  const Value x = on.ops().hold(on.ops().gated_residual(image, m, out, on.image_size()));
+  const Value told = on.linear("attn.to_add_out", on.ops().parts(mixed, on.text_size()), on.text_rows());
+  const Value y = on.ops().hold(on.ops().gated_residual(text, c, told, on.text_size()));
   on.ops().write(
-      on.gated_residual(y, c, on.feed_forward("ff_context", y, c, on.text_rows()), on.text_size()));
+      on.ops().gated_residual(x, m, on.feed_forward("ff", x, m, on.image_rows()), on.image_size()));
+  on.ops().write(
+      on.ops().gated_residual(y, c, on.feed_forward("ff_context", y, c, on.text_rows()), on.text_size()));
 }
 
 void flux_single_block(DiffusionTape& on) {
@@ -148,9 +151,9 @@ void flux_single_block(DiffusionTape& on) {
   const Value mixed = on.ops().hold(on.self_attention(own, rows));
   const Value active = on.ops().activation(made[3], inner_size);
   const Value both = on.ops().again(on.joined({mixed, active}, size + inner_size), inner_size);
-  const Value next = on.gated_residual(x, m, on.ops().hold(on.linear("proj_out", both, rows)), size);
-  on.ops().write_part(on.part(next, on.image_size()), on.image_size());
-  on.ops().write_part(on.part(next, on.text_size()), on.text_size());
+  const Value next = on.ops().gated_residual(x, m, on.ops().hold(on.linear("proj_out", both, rows)), size);
+  on.ops().write_part(on.ops().parts(next, on.image_size()), on.image_size());
+  on.ops().write_part(on.ops().parts(next, on.text_size()), on.text_size());
 }
 
 }  // namespace
