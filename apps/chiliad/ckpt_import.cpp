@@ -28,7 +28,7 @@ struct Arguments {
 
 /// The state of the run before its first step, as the trainer writes it.
 std::string first_state(const spec::RunFile& file, const Arguments& arguments) {
-  const auto index = index::Index::open(file.data.index);
+  const auto index = loader::open_index(file.data);
   const auto inputs = loader::open_inputs(file, index);
   make_token_columns(file, index, inputs, arguments.run.quiet);
   const auto plan = loader::open_plan(file, index, inputs);

@@ -67,7 +67,7 @@ report::Original original(loader::ItemLoader& items, const stepplan::Item& item,
 
 int run(const Arguments& arguments) {
   const auto file = read_run(arguments.run);
-  const auto index = index::Index::open(file.data.index);
+  const auto index = loader::open_index(file.data);
   const auto inputs = loader::open_inputs(file, index);
   make_token_columns(file, index, inputs, arguments.run.quiet);
   const auto plan = loader::open_plan(file, index, inputs);

@@ -105,7 +105,7 @@ Column open_column(const spec::RunFile& run, const index::Index& index, features
   column.folder = features::column_folder(index, column.identity);
   for (const auto& part : parts) {
     column.paths.push_back(
-        features::part_path(column.folder, index.shards()[part.shard].content, part.number));
+        features::part_path(column.folder, index.manifest().shards[part.shard].content, part.number));
   }
   if (kind == features::Kind::kText) column.paths.push_back(features::empty_text_path(column.folder));
   return column;
@@ -182,7 +182,7 @@ int run(const RunArguments& arguments) {
                     "is nothing to encode for it",
                     file.model.family));
   }
-  const auto index = index::Index::open(file.data.index);
+  const auto index = loader::open_index(file.data);
   const stepplan::Plan plan(index, file.data, file.run.seed, [](uint32_t, uint32_t) { return 1U; });
   const auto parts = features::plan_parts(index, plan);
   supervise::SignalWatch signals;

@@ -38,7 +38,7 @@ struct OpenedPlan {
 void open(const report::RunData& run, OpenedPlan& opened) {
   if (!run.run_file.has_value()) return;
   try {
-    opened.index.emplace(index::Index::open(run.run_file->data.index));
+    opened.index.emplace(loader::open_index(run.run_file->data));
     const auto inputs = loader::open_inputs(*run.run_file, *opened.index);
     opened.plan.emplace(loader::open_plan(*run.run_file, *opened.index, inputs));
   } catch (const Error& error) {

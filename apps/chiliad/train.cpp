@@ -187,7 +187,7 @@ int run(const Arguments& arguments) {
   // A run that resumes has its own weights.
   const bool starts = arguments.from_scratch || newest_checkpoint(file.run.dir).empty();
   const std::string weights = starts ? check_weights(file) : "";
-  const auto index = index::Index::open(file.data.index);
+  const auto index = loader::open_index(file.data);
   std::string not_encoded;
   const auto inputs =
       arguments.check ? inputs_to_check(file, index, not_encoded) : loader::open_inputs(file, index);

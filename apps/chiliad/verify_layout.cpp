@@ -18,7 +18,7 @@ int run(const Arguments& arguments) {
   {
     const auto file = read_run(arguments.run);
     static_cast<void>(check_weights(file));
-    const auto index = index::Index::open(file.data.index);
+    const auto index = loader::open_index(file.data);
     make_token_columns(file, index, loader::open_inputs(file, index), arguments.run.quiet);
   }
   std::vector<std::string> argv{"verify-layout", arguments.run.run_file, "--steps",

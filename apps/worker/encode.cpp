@@ -9,6 +9,7 @@
 #include "chiliad/device/tensor.h"
 #include "chiliad/encode/encode_parts.h"
 #include "chiliad/ipc/child_process.h"
+#include "chiliad/loader/run_inputs.h"
 
 namespace chiliad::worker {
 namespace {
@@ -34,7 +35,7 @@ int run_encode(const EncodeArguments& arguments) {
   ipc::die_with_parent(arguments.parent);
   const auto run = spec::read_run_file(arguments.run_file, {});
   device::set_compute_threads(static_cast<int>(run.parallel.threads));
-  const auto index = index::Index::open(run.data.index);
+  const auto index = loader::open_index(run.data);
   const auto kind = arguments.kind == "latents" ? features::Kind::kLatents : features::Kind::kText;
   encode::encode_parts(run, index, kind, arguments.share, maybe_die);
   return 0;

@@ -12,6 +12,7 @@
 #include "chiliad/generate/retrieval.h"
 #include "chiliad/image/encode.h"
 #include "chiliad/io/file.h"
+#include "chiliad/loader/run_inputs.h"
 
 namespace chiliad::worker {
 namespace {
@@ -35,7 +36,7 @@ int run_eval(const EvalArguments& arguments) {
   const auto maker = generate::make_picture_maker(
       model.run(), [&](layers::Carry carry) { return model.predict(std::move(carry)); });
   const auto& run = model.run();
-  const auto index = index::Index::open(run.data.index);
+  const auto index = loader::open_index(run.data);
   // Which captions are drawn does not depend on their lengths.
   const stepplan::Plan plan(index, run.data, run.run.seed, [](uint32_t, uint32_t) { return 1U; });
   generate::RetrievalOptions options;

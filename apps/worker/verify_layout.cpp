@@ -9,6 +9,7 @@
 
 #include "apps/worker/verbs.h"
 #include "chiliad/base/clock.h"
+#include "chiliad/loader/run_inputs.h"
 #include "chiliad/observe/terminal_progress.h"
 #include "chiliad/train/verify_layout.h"
 
@@ -27,7 +28,7 @@ struct VerifyArguments {
 
 int run_verify(const VerifyArguments& arguments) {
   const auto file = spec::read_run_file(arguments.run_file, arguments.overrides);
-  const auto index = index::Index::open(file.data.index);
+  const auto index = loader::open_index(file.data);
   const SystemClock clock;
   observe::TerminalProgress progress(std::cerr, observe::progress_style(arguments.quiet, STDERR_FILENO),
                                      clock, {.label = "verify"});

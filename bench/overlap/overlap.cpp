@@ -16,6 +16,7 @@
 #include "chiliad/comm/meeting.h"
 #include "chiliad/device/tensor.h"
 #include "chiliad/index/index.h"
+#include "chiliad/loader/run_inputs.h"
 #include "chiliad/observe/cpu_time.h"
 #include "chiliad/schedule/simulate.h"
 #include "chiliad/spec/run_file.h"
@@ -130,7 +131,7 @@ int run(const Arguments& arguments) {
   const parallel::MeshShape shape{.dp_shard = kRanks};
   const auto meeting = comm::meet(connect);
   parallel::Mesh mesh(*meeting, shape, train::mesh_bytes(file, shape));
-  const auto index = index::Index::open(file.data.index);
+  const auto index = loader::open_index(file.data);
   const SystemClock clock;
   train::TrainerSetup setup;
   setup.run = &file;

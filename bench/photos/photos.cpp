@@ -91,8 +91,8 @@ class Bench {
     loader::PartReader reader(index_);
     for (int64_t step = 0; step < num_steps_; ++step) {
       for (const auto& item : plan_->select(step, {}).items) {
-        const index::Part* part = index_.image_part(item.sample);
-        auto read = reader.read(index_.shard_of(item.sample), *part);
+        const auto part = index_.image_part(item.sample);
+        auto read = reader.read(*index_.shard_of(item.sample), *part);
         CHILIAD_CHECK(read.refusal.empty(), "{}", read.refusal);
         Picture picture{{read.bytes.begin(), read.bytes.end()}, {}};
         picture.info = image::probe(picture.bytes).value.value();

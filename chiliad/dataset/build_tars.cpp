@@ -172,7 +172,7 @@ class TarBuild {
     uint64_t bytes = 0;
     while (end < index_.num_samples() && end - first < kSamplesAThread * options_.threads &&
            bytes < kWindowBytes) {
-      bytes += index::payload_bytes(index_.shard_of(end), index_.sample(end));
+      bytes += index::payload_bytes(*index_.shard_of(end), index_.sample(end));
       ++end;
     }
     std::vector<detail::MadeSample> made(static_cast<size_t>(end - first));

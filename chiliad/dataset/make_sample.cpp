@@ -71,9 +71,10 @@ void drop(MadeSample& made, const char* kind, std::string reason) {
 }  // namespace
 
 Row SampleMaker::row_of(int64_t sample) const {
-  const index::Shard& shard = index_.shard_of(sample);
-  const index::Sample& own = index_.sample(sample);
-  Row row{&own, index_.image_part(sample), 0};
+  const auto held = index_.shard_of(sample);
+  const index::Shard& shard = *held;
+  const index::Sample& own = shard.samples[index_.locate(sample).sample];
+  Row row{&own, index_.image_part(sample).get(), 0, held};
   for (uint32_t c = own.first_caption; c < own.first_caption + own.num_captions; ++c)
     row.caption_bytes += shard.captions[c].length;
   return row;
@@ -112,8 +113,9 @@ void SampleMaker::add_picture(std::vector<std::byte> bytes, const index::Part& p
 }
 
 void SampleMaker::add_text(int64_t sample, MadeSample& made) const {
-  const index::Shard& shard = index_.shard_of(sample);
-  const index::Sample& own = index_.sample(sample);
+  const auto held = index_.shard_of(sample);
+  const index::Shard& shard = *held;
+  const index::Sample own = index_.sample(sample);
   std::vector<std::string> captions;
   for (uint32_t c = own.first_caption; c < own.first_caption + own.num_captions; ++c) {
     const index::Caption& caption = shard.captions[c];
@@ -149,7 +151,7 @@ MadeSample SampleMaker::make(int64_t sample) const {
   } else if (!where_.holds(row)) {
     drop(made, "where", "does not meet: " + options_.where);
   } else {
-    add_picture(read(index_.shard_of(sample), *row.image), *row.image, made);
+    add_picture(read(*row.held, *row.image), *row.image, made);
     if (made.dropped.empty()) add_text(sample, made);
   }
   return made;

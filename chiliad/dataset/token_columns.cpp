@@ -103,8 +103,9 @@ int64_t build_columns(const index::Index& index, const Digest& tokenizer, const 
   std::map<std::filesystem::path, const index::Shard*>
       missing;  // shards with the same content share a column
   int64_t total = 0;
-  for (const index::Shard& shard : index.shards()) {
-    const auto path = index::token_column_path(index.folder(), shard.content, tokenizer);
+  for (uint32_t number = 0; number < index.num_shards(); ++number) {
+    const index::Shard& shard = index.shards()[number];
+    const auto path = index::token_column_path(index.folder_of(number), shard.content, tokenizer);
     if (is_made(path, shard) || !missing.emplace(path, &shard).second) continue;
     total += caption_bytes(shard);
   }

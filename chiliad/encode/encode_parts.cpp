@@ -263,7 +263,7 @@ void encode_parts(const spec::RunFile& run, const index::Index& index, features:
   const auto folder = features::column_folder(index, identity);
   const auto all = features::plan_parts(index, plan);
   const auto path = [&](const features::PartPlan& part) {
-    return features::part_path(folder, index.shards()[part.shard].content, part.number);
+    return features::part_path(folder, index.manifest().shards[part.shard].content, part.number);
   };
   std::vector<const features::PartPlan*> parts;
   for (size_t i = 0; i < all.size(); ++i) {

@@ -147,7 +147,7 @@ Column Column::open(const index::Index& index, const Identity& identity) {
   } catch (const Json::exception& error) {
     throw CorruptData((folder / kSummaryFile).string(), error.what());
   }
-  for (const auto& shard : index.shards()) {
+  for (const auto& shard : index.manifest().shards) {
     const auto found = parts.find(shard.content);
     if (found == parts.end()) refuse(index, identity);  // the index has grown
     column.add_shard(shard.content, found->second);

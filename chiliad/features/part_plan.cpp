@@ -105,7 +105,7 @@ std::vector<PartPlan> plan_parts(const index::Index& index, const stepplan::Plan
 
 PartCounts count_parts(const index::Index& index, const std::vector<PartPlan>& parts) {
   PartCounts counts;
-  for (const auto& shard : index.shards()) counts.emplace_back(shard.content, 0);
+  for (const auto& shard : index.manifest().shards) counts.emplace_back(shard.content, 0);
   for (const auto& part : parts) ++counts[part.shard].second;
   return counts;
 }
@@ -125,7 +125,7 @@ ColumnSummary summarise(const index::Index& index, const spec::RunFile& run, con
   const auto folder = column_folder(index, identity);
   Summariser summariser(identity, summary);
   for (const auto& part : parts)
-    summariser.add(part_path(folder, index.shards()[part.shard].content, part.number));
+    summariser.add(part_path(folder, index.manifest().shards[part.shard].content, part.number));
   if (identity.kind == Kind::kText) summariser.add(empty_text_path(folder));
   return summariser.done();
 }

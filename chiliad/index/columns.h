@@ -80,6 +80,7 @@ struct Shard {
   std::vector<Caption> captions;
   std::vector<Block> blocks;
   std::vector<std::string> keys;  ///< for messages; one a sample
+  std::string root;               ///< not stored: Manifest::root, set by Index
 };
 
 [[nodiscard]] uint32_t language_code(std::string_view name);

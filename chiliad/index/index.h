@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "chiliad/base/hash.h"
@@ -48,50 +48,76 @@ struct TokenColumn {
 void write_token_column(const std::filesystem::path& path, const TokenColumn& column);
 [[nodiscard]] TokenColumn read_token_column(const std::filesystem::path& path, size_t num_captions);
 
-/// An opened index: the manifest and all shards' columns (samples are numbered through the shards in order).
+/// A shard's columns; shared by their readers, until the last is done with them.
+using ShardPtr = std::shared_ptr<const Shard>;
+
+/// How an index is opened.
+struct OpenOptions {
+  /// An index of more samples reads its sidecars when they are asked for, and keeps the last ones.
+  int64_t eager_samples = 1 << 20;
+  size_t max_shards = 256;  ///< kept of such an index
+};
+
+/// An opened index, or several one after another: the manifest and the shards' columns (samples are numbered
+/// through the shards in order). Thread-safe. Copies share the columns.
 class Index {
  public:
-  [[nodiscard]] static Index open(const std::filesystem::path& folder);
+  [[nodiscard]] static Index open(const std::filesystem::path& folder, const OpenOptions& options = {});
   /// An index that lies in no folder; num_samples and the digest of `manifest` are set from the shards.
-  [[nodiscard]] static Index from_shards(Manifest manifest, std::vector<Shard> shards) {
-    Index index;
-    Hasher hasher;
-    hasher.add(manifest.layout);
-    index.first_sample_.push_back(0);
-    for (const Shard& shard : shards) {
-      hasher.add(shard.content);
-      index.first_sample_.push_back(index.first_sample_.back() + static_cast<int64_t>(shard.samples.size()));
-    }
-    index.manifest_ = std::move(manifest);
-    index.manifest_.num_samples = index.first_sample_.back();
-    index.manifest_.digest = hasher.digest();
-    index.shards_ = std::move(shards);
-    return index;
-  }
+  [[nodiscard]] static Index from_shards(Manifest manifest, std::vector<Shard> shards);
+  /// One index of `parts`, of one or more: shards and samples are numbered through them. Its identity is that
+  /// of the only part, or a digest over all of them.
+  [[nodiscard]] static Index concatenate(std::vector<Index> parts);
 
+  /// Of several parts: shards of all of them, root and layout of none.
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
-  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+  /// Of the first part.
+  [[nodiscard]] const std::filesystem::path& folder() const { return members_.front().folder; }
+  /// The folder that holds what is derived of a shard.
+  [[nodiscard]] const std::filesystem::path& folder_of(uint32_t shard) const;
   [[nodiscard]] int64_t num_samples() const { return manifest_.num_samples; }
-  [[nodiscard]] const std::vector<Shard>& shards() const { return shards_; }
+  [[nodiscard]] uint32_t num_shards() const { return static_cast<uint32_t>(manifest_.shards.size()); }
+  /// Whether all columns are in memory.
+  [[nodiscard]] bool is_loaded() const;
+
+  /// One of the indexes that this one is made of.
+  struct Member {
+    std::filesystem::path folder;
+    Digest digest;
+    uint32_t first_shard = 0;
+    uint32_t end_shard = 0;
+    int64_t first_sample = 0;
+    int64_t end_sample = 0;
+  };
+  [[nodiscard]] const std::vector<Member>& members() const { return members_; }
+
+  /// Read when asked for, where the index is large. Throws CorruptData where a sidecar is not that of the
+  /// manifest.
+  [[nodiscard]] ShardPtr shard(uint32_t number) const;
+  /// All of them, from then on in memory: for tools that go through small data sets.
+  [[nodiscard]] const std::vector<Shard>& shards() const;
 
   struct Location {
     uint32_t shard = 0;
     uint32_t sample = 0;
   };
   [[nodiscard]] Location locate(int64_t sample) const;
-  [[nodiscard]] const Sample& sample(int64_t sample) const;
-  [[nodiscard]] const Shard& shard_of(int64_t sample) const;
-  /// The sample's image part, or null.
-  [[nodiscard]] const Part* image_part(int64_t sample) const;
-  [[nodiscard]] const std::string& key(int64_t sample) const;
+  [[nodiscard]] Sample sample(int64_t sample) const;
+  [[nodiscard]] ShardPtr shard_of(int64_t sample) const;
+  /// The sample's image part, or null; holds the shard.
+  [[nodiscard]] std::shared_ptr<const Part> image_part(int64_t sample) const;
+  [[nodiscard]] std::string key(int64_t sample) const;
+  [[nodiscard]] int64_t first_sample(uint32_t shard) const { return first_sample_[shard]; }
   /// Absolute path of a part's file.
   [[nodiscard]] std::filesystem::path part_path(const Shard& shard, const Part& part) const;
 
  private:
-  std::filesystem::path folder_;
+  class Columns;
+
   Manifest manifest_;
-  std::vector<Shard> shards_;
+  std::vector<Member> members_;
   std::vector<int64_t> first_sample_;  // of each shard, and the end
+  std::shared_ptr<Columns> columns_;   // shared by copies, and by the shards' readers
 };
 
 }  // namespace chiliad::index

@@ -106,12 +106,12 @@ std::string ItemLoader::load_class(const stepplan::Item& item, const ItemPlace& 
 int64_t ItemLoader::payload_bytes(const stepplan::Item& item) const {
   if (item.weight == 0.0F) return 0;
   if (options_.columns.latents != nullptr) return feature_bytes(item);
-  const index::Part* image = options_.documents == nullptr ? index_.image_part(item.sample) : nullptr;
+  const auto image = options_.documents == nullptr ? index_.image_part(item.sample) : nullptr;
   int64_t bytes = image != nullptr ? static_cast<int64_t>(image->length) : 0;
   if (item.caption >= 0) {
-    const index::Shard& shard = index_.shard_of(item.sample);
+    const auto shard = index_.shard_of(item.sample);
     bytes += static_cast<int64_t>(
-        shard.parts.at(shard.captions.at(static_cast<size_t>(item.caption)).part).length);
+        shard->parts.at(shard->captions.at(static_cast<size_t>(item.caption)).part).length);
   }
   return bytes;
 }
@@ -133,9 +133,9 @@ std::string ItemLoader::load_picture(const stepplan::Item& item, stepplan::Bucke
 
 std::string ItemLoader::decode_picture(const stepplan::Item& item, stepplan::Bucket bucket,
                                        std::span<std::byte> pixels) {
-  const index::Part* part = index_.image_part(item.sample);
+  const auto part = index_.image_part(item.sample);
   CHILIAD_CHECK(part != nullptr, "sample {} has no image", item.sample);
-  const PartBytes read = reader_.read(index_.shard_of(item.sample), *part);
+  const PartBytes read = reader_.read(*index_.shard_of(item.sample), *part);
   if (!read.refusal.empty()) return read.refusal;
   image::FitOptions options;
   options.fit = [&](int32_t width, int32_t height) {
@@ -160,18 +160,18 @@ int64_t ItemLoader::feature_bytes(const stepplan::Item& item) const {
   add(options_.columns.text, {static_cast<uint32_t>(item.caption), false});
   add(options_.columns.text, {static_cast<uint32_t>(item.caption), true});
   if (options_.classes > 0) {
-    const index::Shard& columns = index_.shard_of(item.sample);
+    const auto columns = index_.shard_of(item.sample);
     bytes += static_cast<int64_t>(
-        columns.parts.at(columns.captions.at(static_cast<size_t>(item.caption)).part).length);
+        columns->parts.at(columns->captions.at(static_cast<size_t>(item.caption)).part).length);
   }
   return bytes;
 }
 
 ItemLoader::CaptionText ItemLoader::read_caption(int64_t sample, uint32_t number) {
-  const index::Shard& shard = index_.shard_of(sample);
-  const index::Caption& caption = shard.captions.at(number);
-  const index::Part& part = shard.parts.at(caption.part);
-  const PartBytes read = reader_.read(shard, part);
+  const auto shard = index_.shard_of(sample);
+  const index::Caption& caption = shard->captions.at(number);
+  const index::Part& part = shard->parts.at(caption.part);
+  const PartBytes read = reader_.read(*shard, part);
   if (!read.refusal.empty()) return {"", read.refusal};
   if (size_t{caption.offset} + caption.length > read.bytes.size()) {
     throw CorruptData(index_.key(sample), "index: a caption reaches beyond its part. Index the data again");

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <utility>
+#include <vector>
 
 #include "chiliad/base/error.h"
 #include "chiliad/features/identity.h"
@@ -47,6 +48,14 @@ std::shared_ptr<const features::Column> open_column(const spec::RunFile& run, co
 
 }  // namespace
 
+index::Index open_index(const spec::DataOptions& data) {
+  if (data.sources.empty()) return index::Index::open(data.index);
+  std::vector<index::Index> indexes;
+  for (const auto& source : stepplan::leaves_of(data.sources))
+    indexes.push_back(index::Index::open(source.index));
+  return index::Index::concatenate(std::move(indexes));
+}
+
 RunInputs open_inputs(const spec::RunFile& run, const index::Index& index) {
   RunInputs inputs;
   inputs.documents = open_documents(run);
@@ -58,19 +67,23 @@ RunInputs open_inputs(const spec::RunFile& run, const index::Index& index) {
 }
 
 stepplan::Plan open_plan(const spec::RunFile& run, const index::Index& index, const RunInputs& inputs,
-                         stepplan::PlanPart part) {
-  const auto plan = [&](stepplan::TokenCount counts, const Digest& documents = {}) {
-    return stepplan::Plan(index, run.data, run.run.seed, std::move(counts), documents, part);
+                         stepplan::PlanPart part, const PlanProgress& progress) {
+  const auto plan = [&](stepplan::TokenCount counts, const Digest& counted = {},
+                        const Digest& documents = {}) {
+    stepplan::PlanFiles files;
+    files.counted = counted;
+    files.progress = progress;
+    return stepplan::Plan(index, run.data, run.run.seed, std::move(counts), documents, part, files);
   };
   if (inputs.documents != nullptr) {
     const Digest digest = inputs.documents->digest();
-    return plan(stepplan::column_counts(index, digest), digest);
+    return plan(stepplan::column_counts(index, digest), digest, digest);
   }
   if (const auto column = inputs.columns.text; column != nullptr)
     return plan([column](uint32_t shard, uint32_t caption) { return column->token_count(shard, caption); });
   if (run.model.family != "pixel_dit") return plan([](uint32_t, uint32_t) { return 1U; });
   const Digest digest = text::ByteTokenizer(run.model.text_max_tokens).digest();
-  return plan(stepplan::column_counts(index, digest));
+  return plan(stepplan::column_counts(index, digest), digest);
 }
 
 LoaderOptions loader_options(const spec::RunFile& run, const RunInputs& inputs, const spec::Rates& rates,

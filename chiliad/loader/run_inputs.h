@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "chiliad/index/index.h"
@@ -18,15 +20,22 @@ struct RunInputs {
   FeatureColumns columns;
 };
 
+/// The index that section data names, or those of its sources in a row.
+[[nodiscard]] index::Index open_index(const spec::DataOptions& data);
+
 /// Throws InvalidInput where a column is not there or does not fit the model, and naming model.vocabulary
 /// where the model has fewer ids than the tokenizer.
 [[nodiscard]] RunInputs open_inputs(const spec::RunFile& run, const index::Index& index);
 
+/// What a plan of a large index has done of what it makes beside it.
+using PlanProgress = std::function<void(int64_t done, int64_t total)>;
+
 /// The run's plan; `index` outlives it. Token counts are those of the index's token columns, or of the
-/// encoded captions.
+/// encoded captions. Files of a plan of a large index that are missing are made.
 [[nodiscard]] stepplan::Plan open_plan(const spec::RunFile& run, const index::Index& index,
                                        const RunInputs& inputs,
-                                       stepplan::PlanPart part = stepplan::PlanPart::kTraining);
+                                       stepplan::PlanPart part = stepplan::PlanPart::kTraining,
+                                       const PlanProgress& progress = {});
 
 /// What a run file says of loading and packing, for data-parallel rank `rank` of `num_ranks`: whoever shows a
 /// step loads it as training does.

@@ -17,9 +17,12 @@ constexpr auto kLockPause = std::chrono::milliseconds(20);
 constexpr int64_t kMaxJournalBytes = 1LL << 30;
 
 bool has_columns(const index::Index& index, const Digest& tokenizer) {
-  return std::all_of(index.shards().begin(), index.shards().end(), [&](const index::Shard& shard) {
-    return io::stat_file(index::token_column_path(index.folder(), shard.content, tokenizer)).has_value();
-  });
+  for (uint32_t shard = 0; shard < index.num_shards(); ++shard) {
+    const Digest content = index.manifest().shards[shard].content;
+    const auto path = index::token_column_path(index.folder_of(shard), content, tokenizer);
+    if (!io::stat_file(path).has_value()) return false;
+  }
+  return true;
 }
 
 io::FileLock wait_for_lock(const std::filesystem::path& path, const dataset::Progress& progress) {

@@ -31,7 +31,7 @@ class OpenedRun {
  private:
   explicit OpenedRun(spec::RunFile file)
       : file_(std::move(file)),
-        index_(index::Index::open(file_.data.index)),
+        index_(loader::open_index(file_.data)),
         inputs_(loader::open_inputs(file_, index_)) {}
   void make_columns(const dataset::Progress& progress) const;
 

@@ -23,7 +23,8 @@ constexpr auto kCloseWithin = std::chrono::seconds(5);
 int64_t end_of(const stepplan::Plan& plan, int64_t epochs) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 4;
   const int64_t steps = plan.steps_per_epoch();
-  return epochs == 0 || epochs > kMost / steps ? kMost : epochs * steps;
+  const int64_t asked = epochs == 0 || epochs > kMost / steps ? kMost : epochs * steps;
+  return std::min(asked, plan.num_steps().value_or(kMost));
 }
 
 int64_t bytes_of(const loader::Batch& batch) {

@@ -19,8 +19,8 @@ using loader::RankStep;
 
 std::string language_text(const index::Index& index, const stepplan::Item& item) {
   if (item.caption < 0) return "no caption";
-  const auto& shard = index.shard_of(item.sample);
-  const auto name = index::language_name(shard.captions.at(static_cast<size_t>(item.caption)).language);
+  const auto shard = index.shard_of(item.sample);
+  const auto name = index::language_name(shard->captions.at(static_cast<size_t>(item.caption)).language);
   return name.empty() ? "language not known" : name;
 }
 

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "chiliad/spec/detail/sections.h"
+#include "chiliad/spec/detail/sources_rule.h"
 #include "chiliad/spec/detail/value.h"
 #include "chiliad/spec/run_file.h"
 
@@ -72,6 +73,7 @@ struct SchemaVisitor {
     return {
         {"type", "array"}, {"items", item}, {"minItems", rule.may_be_empty ? 0 : 1}, {"uniqueItems", true}};
   }
+  Json operator()(const detail::SourcesRule&) const { return Json::parse(detail::sources_schema()); }
   Json operator()(const detail::WholeListRule& rule) const {
     return {{"type", "array"}, {"items", (*this)(rule.item)}, {"minItems", rule.may_be_empty ? 0 : 1}};
   }
@@ -82,6 +84,7 @@ struct DefaultVisitor {
   Json operator()(const T& value) const {
     return value;
   }
+  Json operator()(const std::vector<DataSource>&) const { return Json::array(); }
 };
 
 Json option_schema(const Option& option) {
@@ -96,13 +99,22 @@ Json option_schema(const Option& option) {
 Json section_schema(const Section& section) {
   Json properties = Json::object();
   Json required = Json::array();
+  Json one_of;
   for (const Option& option : section.options) {
     properties[option.name] = option_schema(option);
-    if (is_required(option)) required.push_back(option.name);
+    if (!is_required(option)) continue;
+    const std::string& other = std::get<detail::TextRule>(option.rule).unless;
+    if (other.empty()) {
+      required.push_back(option.name);
+    } else {
+      one_of =
+          Json::array({{{"required", Json::array({option.name})}}, {{"required", Json::array({other})}}});
+    }
   }
   Json schema{{"type", "object"}, {"description", section.help}, {"additionalProperties", false}};
   schema["properties"] = properties;
   if (!required.empty()) schema["required"] = required;
+  if (!one_of.is_null()) schema["oneOf"] = one_of;
   return schema;
 }
 

@@ -169,6 +169,7 @@ class Reader {
     const auto* rule = std::get_if<detail::TextRule>(&option.rule);
     const std::string key = section.name + "." + option.name;
     if (rule == nullptr || !rule->required || places_.count(key) > 0) return;
+    if (!rule->unless.empty() && places_.count(section.name + "." + rule->unless) > 0) return;
     throw InvalidInput(name_, fmt::format("{}: expected {}, got nothing. Add it, or pass --set {}=...", key,
                                           option.help, key));
   }

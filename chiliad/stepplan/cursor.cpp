@@ -8,9 +8,10 @@
 namespace chiliad::stepplan {
 
 std::string Cursor::to_json() const {
-  const nlohmann::ordered_json json{{"version", version},       {"data", data.hex()},
-                                    {"content", content.hex()}, {"seed", seed},
-                                    {"next_step", next_step},   {"journal", journal.hex()}};
+  nlohmann::ordered_json json{{"version", version}, {"data", data.hex()},     {"content", content.hex()},
+                              {"seed", seed},       {"next_step", next_step}, {"journal", journal.hex()}};
+  for (const SourceIdentity& source : sources)
+    json["sources"].push_back({{"name", source.name}, {"data", source.data.hex()}});
   return json.dump();
 }
 
@@ -27,6 +28,10 @@ Cursor Cursor::from_json(const std::string& text) {
     cursor.seed = json.at("seed").get<uint64_t>();
     cursor.next_step = json.at("next_step").get<int64_t>();
     cursor.journal = Digest::from_hex(json.at("journal").get<std::string>());
+    for (const auto& source : json.value("sources", nlohmann::json::array())) {
+      cursor.sources.push_back(
+          {source.at("name").get<std::string>(), Digest::from_hex(source.at("data").get<std::string>())});
+    }
     if (cursor.next_step < 0) {
       throw CorruptData("cursor", fmt::format("next_step: expected at least 0, got {}", cursor.next_step));
     }

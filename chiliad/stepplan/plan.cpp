@@ -3,22 +3,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
-#include <mutex>
 #include <utility>
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/planted.h"
 #include "chiliad/base/rng.h"
-#include "chiliad/stepplan/permutation.h"
+#include "chiliad/index/plan_columns.h"
 
 namespace chiliad::stepplan {
 namespace {
-
-constexpr uint64_t kLimitKey = 0x6C696D6974ULL;
-constexpr uint64_t kHeldOutKey = 0x68656C64ULL;
-// Keys of Draw::kOrder beside those of Order.
-constexpr uint64_t kClusterSteps = 2;
 
 /// Nothing where nothing is held out: the digests of runs from before it existed stay.
 void add_held_out(const spec::DataOptions& options, Hasher& hasher) {
@@ -78,297 +71,264 @@ void check_options(const spec::DataOptions& options) {
   }
 }
 
-const index::Part* image_of(const index::Shard& shard, const index::Sample& sample) {
-  for (uint32_t i = 0; i < sample.num_parts; ++i) {
-    const index::Part& part = shard.parts.at(sample.first_part + i);
-    if (part.media == index::MediaType::kImage) return &part;
+std::string words_of(const std::vector<SourceIdentity>& sources) {
+  std::string words;
+  for (const auto& source : sources)
+    words += fmt::format("{}{} {}", words.empty() ? "" : ", ", source.name, source.data.hex().substr(0, 12));
+  return words.empty() ? "one index" : words;
+}
+
+/// Only where there are several: the digests of runs from before that stay.
+void add_sources(const std::vector<spec::DataSource>& sources, Hasher& hasher) {
+  hasher.add(static_cast<int64_t>(sources.size()));
+  for (const auto& source : sources) {
+    hasher.add(source.name).add(source.ramp ? 1 : 0).add(source.epochs);
+    hasher.add(static_cast<int64_t>(source.weight.size()));
+    for (const auto& point : source.weight) hasher.add(point.step).add(point.weight);
+    hasher.add(static_cast<int64_t>(source.languages.size()));
+    for (const std::string& language : source.languages) hasher.add(language);
+    add_sources(source.sources, hasher);
   }
-  return nullptr;
 }
 
-bool wanted(const std::vector<uint32_t>& languages, const index::Caption& caption) {
-  return caption.language == 0 ||
-         std::find(languages.begin(), languages.end(), caption.language) != languages.end();
+Digest with_sources(const spec::DataOptions& options, const Digest& content) {
+  if (options.sources.empty()) return content;
+  Hasher hasher;
+  hasher.add("plan 1 of sources").add(content).add(options.mixing);
+  if (options.mixing == "temperature") hasher.add(options.mixing_alpha);
+  add_sources(options.sources, hasher);
+  return hasher.digest();
 }
 
-double aspect_error(const index::Part& image, Bucket bucket) {
-  const double ratio = static_cast<double>(image.width) / image.height;
-  return std::abs(std::log(ratio * bucket.height / bucket.width));
+/// So that a source has an order of its own, whatever stands beside it.
+uint64_t seed_of(uint64_t seed, const std::string& source) {
+  return source.empty() ? seed : mix64(seed ^ hash64(source));
 }
+
+/// Columns one after another.
+class ColumnsInARow : public index::SampleColumns {
+ public:
+  explicit ColumnsInARow(std::vector<std::unique_ptr<index::SampleColumns>> parts)
+      : parts_(std::move(parts)) {
+    for (const auto& part : parts_) first_block_.push_back(first_block_.back() + part->num_blocks());
+  }
+  [[nodiscard]] int64_t num_samples() const override {
+    int64_t sum = 0;
+    for (const auto& part : parts_) sum += part->num_samples();
+    return sum;
+  }
+  [[nodiscard]] int64_t num_blocks() const override { return first_block_.back(); }
+  void read(int64_t block, index::BlockRows& rows) const override {
+    const size_t part = part_of(block);
+    parts_[part]->read(block - first_block_[part], rows);
+  }
+  void will_need(const std::vector<int64_t>& blocks) const override {
+    std::vector<std::vector<int64_t>> of_parts(parts_.size());
+    for (const int64_t block : blocks)
+      of_parts[part_of(block)].push_back(block - first_block_[part_of(block)]);
+    for (size_t p = 0; p < parts_.size(); ++p) parts_[p]->will_need(of_parts[p]);
+  }
+
+ private:
+  [[nodiscard]] size_t part_of(int64_t block) const {
+    const auto after = std::upper_bound(first_block_.begin(), first_block_.end(), block);
+    return static_cast<size_t>(after - first_block_.begin() - 1);
+  }
+
+  std::vector<std::unique_ptr<index::SampleColumns>> parts_;
+  std::vector<int64_t> first_block_{0};
+};
 
 }  // namespace
 
-struct Plan::ClusterCache {
-  std::mutex mutex;  // guards the rest
-  int64_t epoch = -1;
-  int64_t window = -1;
-  std::vector<int64_t> items;  // sorted by group
-};
-
 Plan::Plan(const index::Index& index, const spec::DataOptions& options, uint64_t seed, TokenCount tokens,
-           const Digest& documents, PlanPart part)
+           const Digest& documents, PlanPart part, const PlanFiles& files)
     : index_(index),
       options_(options),
       of_documents_(documents != Digest{}),
       seed_(seed),
-      tokens_(std::move(tokens)),
       buckets_(of_documents_ ? std::vector<Bucket>{{}} : make_buckets(options)),
-      cache_(std::make_unique<ClusterCache>()),
-      content_(content_digest_of(options, documents)) {
+      content_(with_sources(options, content_digest_of(options, documents))) {
   check_options(options);
   CHILIAD_CHECK(!of_documents_ || options.mode == "pack", "documents in mode {}", options.mode);
-  for (const std::string& language : options.languages) languages_.push_back(index::language_code(language));
   if (part == PlanPart::kHeldOut) {
     options_.order = "sequential";
     options_.shape_clusters = 1;
   }
-  find_usable();
-  choose_part(part);
-  if (usable_.empty()) {
-    throw InvalidInput(
-        "data", fmt::format("no item is left of {} in the index: {} bad images, {} without a caption in "
-                            "data.languages, {} beyond data.max_aspect_error, {} documents without a target",
-                            coverage_.in_index, coverage_.bad_image, coverage_.no_caption, coverage_.aspect,
-                            coverage_.too_short));
+  const auto leaves = leaves_of(options.sources);
+  const size_t num_members = index.members().size();
+  CHILIAD_CHECK(leaves.empty() || leaves.size() == num_members, "{} sources, {} indexes", leaves.size(),
+                num_members);
+  if (leaves.empty() || options.mixing == "concatenate") {
+    add_source(0, num_members, {}, tokens, files, part);
+  } else {
+    for (size_t s = 0; s < leaves.size(); ++s) add_source(s, s + 1, leaves[s], tokens, files, part);
   }
-  coverage_.in_order = items_per_epoch();
-  make_order();
-  group_buckets();
+  check_items();
+  mix(part);
 }
 
 Plan::~Plan() = default;
 Plan::Plan(Plan&&) noexcept = default;
 
-void Plan::find_usable() {
-  shard_start_.push_back(0);
-  for (size_t s = 0; s < index_.shards().size(); ++s) {
-    const index::Shard& shard = index_.shards()[s];
-    for (size_t i = 0; i < shard.samples.size(); ++i)
-      add_usable(shard.samples[i], static_cast<uint32_t>(s), shard_start_.back() + static_cast<int64_t>(i));
-    shard_start_.push_back(shard_start_.back() + static_cast<int64_t>(shard.samples.size()));
+std::unique_ptr<index::SampleColumns> Plan::open_columns(size_t member, const TokenCount& tokens,
+                                                         const PlanFiles& files,
+                                                         std::filesystem::path& folder) const {
+  const auto& place = index_.members()[member];
+  if (index_.is_loaded() && !files.always)
+    return std::make_unique<index::IndexColumns>(index_, place.first_shard, place.end_shard);
+  folder = index::plan_columns_folder(files.folder.empty() ? place.folder : files.folder, place.digest,
+                                      files.counted);
+  if (!index::has_plan_columns(folder)) {
+    index::make_plan_columns(index_, place.first_shard, place.end_shard, folder,
+                             files.counted == Digest{} ? index::CountTokens() : tokens, files.progress);
   }
-  coverage_.in_index = shard_start_.back();
+  std::vector<int64_t> first_samples;
+  for (uint32_t shard = place.first_shard; shard <= place.end_shard; ++shard)
+    first_samples.push_back(index_.first_sample(shard));
+  return std::make_unique<index::PlanColumns>(folder, std::move(first_samples), place.first_shard);
 }
 
-void Plan::add_usable(const index::Sample& sample, uint32_t shard_number, int64_t number) {
-  const index::Shard& shard = index_.shards()[shard_number];
-  const index::Part* image = packs_documents() ? nullptr : image_of(shard, sample);
-  const bool bad =
-      (sample.flags & index::kBadImage) != 0 || image == nullptr || image->width == 0 || image->height == 0;
-  if (!packs_documents() && bad) {
-    ++coverage_.bad_image;
+void Plan::add_source(size_t first_member, size_t end_member, const spec::DataSource& leaf,
+                      const TokenCount& tokens, const PlanFiles& files, PlanPart part) {
+  SourceInputs inputs;
+  inputs.options = options_;
+  if (!leaf.languages.empty()) inputs.options.languages = leaf.languages;
+  std::vector<std::unique_ptr<index::SampleColumns>> columns;
+  for (size_t m = first_member; m < end_member; ++m)
+    columns.push_back(open_columns(m, tokens, files, inputs.table.folder));
+  inputs.columns =
+      columns.size() == 1 ? std::move(columns.front()) : std::make_unique<ColumnsInARow>(std::move(columns));
+  inputs.buckets = buckets_;
+  inputs.of_documents = of_documents_;
+  inputs.tokens = tokens;
+  inputs.seed = seed_of(seed_, leaf.name);
+  inputs.table.held_out = options_.held_out;
+  inputs.table.limit = options_.limit;
+  inputs.table.part = part;
+  inputs.table.progress = files.progress;
+  inputs.table.first_sample = index_.members()[first_member].first_sample;
+  source_options_.push_back(inputs.options);
+  sources_.push_back(std::make_unique<ItemSource>(std::move(inputs)));
+  const Coverage& coverage = sources_.back()->table().coverage;
+  coverage_ += coverage;
+  summaries_.push_back({leaf.name, coverage, index_.members()[first_member].first_sample,
+                        index_.members()[end_member - 1].end_sample});
+}
+
+void Plan::check_items() const {
+  for (const auto& source : summaries_) {
+    const Coverage& coverage = source.coverage;
+    if (coverage.in_order > 0) continue;
+    throw InvalidInput(
+        source.name.empty() ? "data" : "data.sources: " + source.name,
+        fmt::format("no item is left of {} in the index: {} bad images, {} without a caption in "
+                    "data.languages, {} beyond data.max_aspect_error, {} documents without a target",
+                    coverage.in_index, coverage.bad_image, coverage.no_caption, coverage.aspect,
+                    coverage.too_short));
+  }
+}
+
+void Plan::mix(PlanPart part) {
+  if (options_.sources.empty() || options_.mixing == "concatenate" || part == PlanPart::kHeldOut) {
+    first_step_.push_back(0);
+    for (const auto& source : sources_)
+      first_step_.push_back(first_step_.back() + source->order().steps_per_epoch());
+    steps_per_epoch_ = first_step_.back();
     return;
   }
-  if ((packs_documents() || !languages_.empty()) && !has_wanted_caption(shard, sample)) {
-    ++coverage_.no_caption;
-    return;
+  if (options_.shape_clusters > 1) {
+    throw InvalidInput(
+        "data.shape_clusters",
+        fmt::format("expected 1 where data.sources are mixed by weights, got {}. Set data.mixing to "
+                    "concatenate, or leave it out",
+                    options_.shape_clusters));
   }
-  if (packs_documents()) {
-    if (is_long_enough(sample, shard_number)) usable_.push_back({number, 0, shard_number});
-    return;
+  const auto leaves = leaves_of(options_.sources);
+  std::vector<int64_t> sizes;
+  Mixer::Options options;
+  options.batch = options_.batch;
+  for (size_t s = 0; s < sources_.size(); ++s) {
+    sizes.push_back(sources_[s]->num_items());
+    options.available.push_back(leaves[s].epochs > 0 ? leaves[s].epochs * sizes.back() : -1);
   }
-  const int32_t bucket = assign_bucket(buckets_, image->width, image->height);
-  if (options_.max_aspect_error > 0.0 &&
-      aspect_error(*image, buckets_[static_cast<size_t>(bucket)]) > options_.max_aspect_error) {
-    ++coverage_.aspect;
-    return;
-  }
-  usable_.push_back({number, bucket, shard_number});
+  mixer_ = std::make_unique<Mixer>(SourceShares(options_, sizes), options);
+  steps_per_epoch_ = (items_per_epoch() + options_.batch - 1) / options_.batch;
 }
 
-bool Plan::has_wanted_caption(const index::Shard& shard, const index::Sample& sample) const {
-  const auto first = shard.captions.begin() + sample.first_caption;
-  return std::any_of(first, first + sample.num_captions, [&](const index::Caption& caption) {
-    return languages_.empty() || wanted(languages_, caption);
-  });
+int64_t Plan::num_windows() const {
+  int64_t sum = 0;
+  for (const auto& source : sources_) sum += static_cast<int64_t>(source->order().windows().size());
+  return sum;
 }
 
-// Any of the wanted captions may be drawn, so all must have a target.
-bool Plan::is_long_enough(const index::Sample& sample, uint32_t shard_number) {
-  const index::Shard& shard = index_.shards()[shard_number];
-  const auto most = options_.sequence_length + 1;
-  for (uint32_t c = sample.first_caption; c < sample.first_caption + sample.num_captions; ++c) {
-    if (!languages_.empty() && !wanted(languages_, shard.captions[c])) continue;
-    const int64_t count = tokens_(shard_number, c);
-    if (count < 2) {
-      ++coverage_.too_short;
-      return false;
-    }
-    if (count <= most) continue;
-    ++coverage_.cut;
-    coverage_.cut_tokens += count - most;
-  }
-  return true;
-}
-
-uint32_t Plan::item_tokens(uint32_t shard, uint32_t caption) const {
-  const uint32_t count = tokens_(shard, caption);
-  if (!packs_documents()) return std::max(1U, count);
-  return static_cast<uint32_t>(std::min<int64_t>(int64_t{count} - 1, options_.sequence_length));
-}
-
-std::vector<Plan::Usable> Plan::take_keyed(int64_t count, uint64_t key) {
-  const auto rank = [&](const Usable& usable) {
-    const index::Shard& shard = index_.shards()[usable.shard];
-    const auto local = static_cast<size_t>(usable.sample - shard_start_[usable.shard]);
-    return std::pair(mix64(shard.samples[local].key_hash ^ key), usable.sample);
-  };
-  std::vector<std::pair<std::pair<uint64_t, int64_t>, size_t>> ranked;
-  ranked.reserve(usable_.size());
-  for (size_t i = 0; i < usable_.size(); ++i) ranked.emplace_back(rank(usable_[i]), i);
-  std::nth_element(ranked.begin(), ranked.begin() + count, ranked.end());
-  std::vector<bool> is_taken(usable_.size(), false);
-  for (int64_t i = 0; i < count; ++i) is_taken[ranked[static_cast<size_t>(i)].second] = true;
-  std::vector<Usable> taken;
-  std::vector<Usable> left;
-  for (size_t i = 0; i < usable_.size(); ++i) (is_taken[i] ? taken : left).push_back(usable_[i]);
-  usable_ = std::move(left);
-  return taken;
-}
-
-void Plan::choose_part(PlanPart part) {
-  if (options_.held_out > 0) {
-    if (options_.held_out >= items_per_epoch()) {
-      throw InvalidInput("data.held_out",
-                         fmt::format("expected fewer than the {} usable items, got {}. Lower it",
-                                     items_per_epoch(), options_.held_out));
-    }
-    other_ = take_keyed(options_.held_out, kHeldOutKey);
-    coverage_.held_out = options_.held_out;
-  }
-  if (options_.limit > 0 && items_per_epoch() > options_.limit) {
-    coverage_.over_limit = items_per_epoch() - options_.limit;
-    usable_ = take_keyed(options_.limit, kLimitKey);
-  }
-  if (part == PlanPart::kHeldOut) std::swap(usable_, other_);
-}
-
-void Plan::make_order() {
-  // Samples outside of every block would be lost: a block reaches to the first sample of the next one.
-  std::vector<int64_t> block_ends;
-  for (size_t s = 0; s < index_.shards().size(); ++s) {
-    const auto& blocks = index_.shards()[s].blocks;
-    for (size_t b = 1; b < blocks.size(); ++b) block_ends.push_back(shard_start_[s] + blocks[b].first_sample);
-    block_ends.push_back(shard_start_[s + 1]);
-  }
-  std::vector<int64_t> block_items;
-  size_t at = 0;
-  for (const int64_t end : block_ends) {
-    const size_t first = at;
-    while (at < usable_.size() && usable_[at].sample < end) ++at;
-    if (at > first) block_items.push_back(static_cast<int64_t>(at - first));
-  }
-  CHILIAD_CHECK_EQ(at, usable_.size());
-  order_ = std::make_unique<Order>(
-      block_items, OrderOptions{parse_order(options_.order), options_.window_blocks, options_.batch, seed_});
-  steps_per_epoch_ = order_->steps_per_epoch();
-}
-
-void Plan::group_buckets() {
-  if (options_.shape_clusters == 1 || packs_documents()) return;
-  std::vector<int64_t> counts(buckets_.size());
-  for (const Usable& usable : usable_) ++counts[static_cast<size_t>(usable.bucket)];
-  int64_t before = 0;
-  for (const int64_t count : counts) {  // by the middle of the bucket's items, so that groups are about equal
-    const double middle = static_cast<double>(before) + static_cast<double>(count) / 2.0;
-    const double share = middle / static_cast<double>(items_per_epoch());
-    bucket_group_.push_back(static_cast<int32_t>(share * static_cast<double>(options_.shape_clusters)));
-    before += count;
-  }
-}
-
-std::vector<int64_t> Plan::clustered_items(int64_t epoch, int64_t window, int64_t step) const {
-  const Window& place = order_->windows()[static_cast<size_t>(window)];
-  const auto key = Rng({seed_, static_cast<uint64_t>(epoch), static_cast<uint64_t>(Draw::kOrder),
-                        kClusterSteps, static_cast<uint64_t>(window)})
-                       .next_u64();
-  const Permutation permute(static_cast<uint64_t>(place.num_steps), key);
-  const auto j = static_cast<int64_t>(permute(static_cast<uint64_t>(step - place.first_step)));
-  std::lock_guard lock(cache_->mutex);
-  if (cache_->epoch != epoch || cache_->window != window) {
-    cache_->items = order_->items(epoch, window, 0, place.num_items);
-    const auto group = [&](int64_t item) {
-      return bucket_group_[static_cast<size_t>(usable_[static_cast<size_t>(item)].bucket)];
-    };
-    std::stable_sort(cache_->items.begin(), cache_->items.end(),
-                     [&](int64_t a, int64_t b) { return group(a) < group(b); });
-    cache_->epoch = epoch;
-    cache_->window = window;
-  }
-  const auto begin = cache_->items.begin();
-  return {begin + place.step_start(j), begin + place.step_start(j + 1)};
-}
-
-std::vector<uint32_t> Plan::captions_of(const index::Shard& shard, const index::Sample& sample) const {
-  std::vector<uint32_t> choices;
-  const bool all = packs_documents() && languages_.empty();
-  for (uint32_t i = 0; i < sample.num_captions && (all || !languages_.empty()); ++i) {
-    if (all || wanted(languages_, shard.captions[sample.first_caption + i]))
-      choices.push_back(sample.first_caption + i);
-  }
-  return choices;
+std::optional<int64_t> Plan::num_steps() const {
+  return mixer_ == nullptr ? std::nullopt : mixer_->num_steps();
 }
 
 std::vector<uint32_t> Plan::captions_of(int64_t sample) const {
-  return captions_of(index_.shard_of(sample), index_.sample(sample));
+  const auto [shard_number, row] = index_.locate(sample);
+  const auto shard = index_.shard(shard_number);
+  const auto& own = shard->samples.at(row);
+  size_t source = 0;
+  while (sample >= summaries_[source].end_sample) ++source;
+  const Usable usable(source_options_[source], {}, of_documents_, nullptr);
+  std::vector<uint32_t> choices;
+  for (uint32_t c = own.first_caption; usable.draws_captions() && c < own.first_caption + own.num_captions;
+       ++c)
+    if (usable.wanted(shard->captions[c].language)) choices.push_back(c);
+  return choices;
 }
 
 std::vector<Plan::Planned> Plan::planned() const {
   std::vector<Planned> list;
-  list.reserve(usable_.size() + other_.size());
-  for (const auto* part : {&usable_, &other_})
-    for (const Usable& usable : *part) list.push_back({usable.sample, usable.bucket});
-  std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.sample < b.sample; });
+  for (const auto& source : sources_) source->append_planned(list);
   return list;
 }
 
-Item Plan::make_item(const Usable& usable, int64_t epoch) const {
-  const index::Shard& shard = index_.shards()[usable.shard];
-  const index::Sample& sample =
-      shard.samples[static_cast<size_t>(usable.sample - shard_start_[usable.shard])];
-  const auto draw = [&](Draw purpose) {
-    return Rng({seed_, static_cast<uint64_t>(epoch), sample.key_hash, static_cast<uint64_t>(purpose)});
-  };
-  Item item;
-  item.sample = usable.sample;
-  item.bucket = usable.bucket;
-  item.draw_key = Rng({seed_, static_cast<uint64_t>(epoch), sample.key_hash}).next_u64();
-  const std::vector<uint32_t> choices = captions_of(shard, sample);
-  item.num_tokens = 1;
-  if (!choices.empty()) {
-    const uint32_t caption = choices[draw(Draw::kCaption).below(choices.size())];
-    item.caption = static_cast<int32_t>(caption);
-    item.num_tokens = item_tokens(usable.shard, caption);
-  }
-  if (packs_documents()) return item;
-  if (options_.crop == "random") {
-    Rng rng = draw(Draw::kCrop);
-    item.crop_x = rng.uniform();
-    item.crop_y = rng.uniform();
-  }
-  item.flip = options_.flip && draw(Draw::kFlip).below(2) == 1;
-  return item;
+Step Plan::select_from_row(int64_t step) const {
+  Step selected;
+  selected.epoch = step / steps_per_epoch_;
+  const int64_t in_epoch = step % steps_per_epoch_;
+  const auto after = std::upper_bound(first_step_.begin(), first_step_.end(), in_epoch);
+  const auto source = static_cast<size_t>(after - first_step_.begin() - 1);
+  selected.window =
+      sources_[source]->step_items(selected.epoch, in_epoch - first_step_[source], selected.items);
+  for (size_t s = 0; s < source; ++s)
+    selected.window += static_cast<int64_t>(sources_[s]->order().windows().size());
+  return selected;
+}
+
+std::vector<int64_t> Plan::given_before(int64_t step) const {
+  if (mixer_ != nullptr) return mixer_->given_before(step);
+  std::vector<int64_t> given(sources_.size(), step / steps_per_epoch_);
+  for (size_t s = 0; s < given.size(); ++s) given[s] *= sources_[s]->num_items();
+  return given;
 }
 
 Step Plan::select(int64_t step, const Journal& journal) const {
   CHILIAD_CHECK_GE(step, 0);
   Step selected;
+  if (mixer_ == nullptr) {
+    selected = select_from_row(step);
+  } else {
+    if (const auto end = num_steps(); end && step >= *end) {
+      throw InvalidInput(
+          "data.sources",
+          fmt::format("expected a step below {}, after which all sources have shown their epochs, got {}. "
+                      "Lower run.steps, or raise the epochs of a source",
+                      *end, step));
+    }
+    selected.epoch = step / steps_per_epoch_;
+    const auto first = mixer_->given_before(step);
+    const auto last = mixer_->given_before(step + 1);
+    for (size_t s = 0; s < sources_.size(); ++s) sources_[s]->row_items(first[s], last[s], selected.items);
+  }
   selected.step = step;
-  selected.epoch = step / steps_per_epoch_;
-  const int64_t in_epoch = step % steps_per_epoch_;
-  selected.window = order_->window_of(in_epoch);
-  const Window& window = order_->windows()[static_cast<size_t>(selected.window)];
-  const int64_t j = in_epoch - window.first_step;
-  const std::vector<int64_t> items =
-      bucket_group_.empty()
-          ? order_->items(selected.epoch, selected.window, window.step_start(j), window.step_start(j + 1))
-          : clustered_items(selected.epoch, selected.window, in_epoch);
-  selected.items.reserve(items.size());
-  for (const int64_t index : items) {
-    Item item = make_item(usable_[static_cast<size_t>(index)], selected.epoch);
-    item.position = static_cast<uint32_t>(selected.items.size());
+  for (uint32_t i = 0; i < selected.items.size(); ++i) {
+    Item& item = selected.items[i];
+    item.position = i;
     item.weight = journal.weight(item.sample, step);
-    selected.items.push_back(item);
   }
   return selected;
 }
@@ -380,6 +340,10 @@ Cursor Plan::cursor(int64_t next_step, const Journal& journal) const {
   cursor.seed = seed_;
   cursor.next_step = planted_bug("cursor_off_by_one") ? next_step + 1 : next_step;
   cursor.journal = journal.digest();
+  if (options_.sources.empty()) return cursor;
+  const auto leaves = leaves_of(options_.sources);
+  for (size_t s = 0; s < leaves.size(); ++s)
+    cursor.sources.push_back({leaves[s].name, index_.members()[s].digest});
   return cursor;
 }
 
@@ -390,7 +354,12 @@ void Plan::check_resumable(const Cursor& cursor) const {
     if (!differing.empty()) differing += "; ";
     differing += fmt::format("{}: was {}, is {}", name, saved, now);
   };
-  compare("data.index (what the data set holds)", cursor.data.hex(), index_.manifest().digest.hex());
+  const Cursor now = this->cursor(0, {});
+  if (now.sources.empty() && cursor.sources.empty()) {
+    compare("data.index (what the data set holds)", cursor.data.hex(), index_.manifest().digest.hex());
+  } else {
+    compare("data.sources", words_of(cursor.sources), words_of(now.sources));
+  }
   compare("data (settings that decide content)", cursor.content.hex(), content_.hex());
   compare("run.seed", std::to_string(cursor.seed), std::to_string(seed_));
   if (differing.empty()) return;

@@ -1,19 +1,32 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "chiliad/base/hash.h"
 #include "chiliad/index/index.h"
 #include "chiliad/spec/options/data.h"
+#include "chiliad/stepplan/block_table.h"
 #include "chiliad/stepplan/item.h"
+#include "chiliad/stepplan/item_source.h"
 #include "chiliad/stepplan/journal.h"
+#include "chiliad/stepplan/mixer.h"
 #include "chiliad/stepplan/order.h"
+#include "chiliad/stepplan/usable.h"
 
 namespace chiliad::stepplan {
+
+/// Identity of a source of a plan that mixes several.
+struct SourceIdentity {
+  std::string name;
+  Digest data;
+  bool operator==(const SourceIdentity&) const = default;
+};
 
 /// Kilobytes of state that name a place in the order; stored in checkpoints.
 struct Cursor {
@@ -23,6 +36,7 @@ struct Cursor {
   uint64_t seed = 0;
   int64_t next_step = 0;
   Digest journal;
+  std::vector<SourceIdentity> sources{};  ///< where there are several
 
   bool operator==(const Cursor&) const = default;
   [[nodiscard]] std::string to_json() const;
@@ -30,55 +44,48 @@ struct Cursor {
   [[nodiscard]] static Cursor from_json(const std::string& text);
 };
 
-/// How many items were left out of the order and why; none silently.
-struct Coverage {
-  int64_t in_index = 0;
-  int64_t in_order = 0;
-  int64_t bad_image = 0;
-  int64_t no_caption = 0;  ///< no caption in any of the wanted languages
-  int64_t aspect = 0;      ///< beyond max_aspect_error
-  int64_t over_limit = 0;  ///< beyond data.limit
-  int64_t held_out = 0;    ///< kept for evaluation
-  int64_t too_short = 0;   ///< mode pack: documents of fewer than two tokens, which have no target
-  int64_t cut = 0;         ///< mode pack: documents in the index that data.sequence_length cuts
-  int64_t cut_tokens = 0;  ///< what they lose
-};
-
-/// Token count of the caption `caption` of shard `shard`; of a document uncut, with the tokens around it.
-using TokenCount = std::function<uint32_t(uint32_t shard, uint32_t caption)>;
 /// Counts of the token columns of `index` that are keyed by `tokenizer`, the digest of a tokenizer or
 /// document encoder. Throws as index::read_token_column.
 [[nodiscard]] TokenCount column_counts(const index::Index& index, const Digest& tokenizer);
 
-/// Which items a plan is about.
-enum class PlanPart {
-  kTraining,
-  kHeldOut,  ///< those of data.held_out, in the order of the index
+/// Files that a plan of a large index makes beside it, and reads window by window; an index that is in memory
+/// has none.
+struct PlanFiles {
+  /// Of whoever counted the captions' tokens, which are then stored; none: they are asked for item by item.
+  Digest counted{};
+  bool always = false;             ///< also for an index in memory
+  std::filesystem::path folder{};  ///< instead of the index's own
+  std::function<void(int64_t done, int64_t total)> progress{};
+};
+
+/// What a plan takes from a source, or from its only one.
+struct SourceSummary {
+  std::string name;
+  Coverage coverage;
+  int64_t first_sample = 0;  ///< in the index
+  int64_t end_sample = 0;
 };
 
 /// The pure function from a step number to its items. Immutable but for the journal's amendments; `select` is
-/// thread-safe. Order: docs/formats/plan.md.
+/// thread-safe. Memory: of a large index 5 bytes a block and two windows. Order: docs/formats/plan.md.
 class Plan {
  public:
-  /// `documents`: digest of the encoder that `tokens` counts for, where items are documents (mode pack),
-  /// whose content it is; none: they are pictures. Throws InvalidInput if no item is left, with the coverage
-  /// in the message.
+  /// `index` has a member for each leaf of options.sources. `documents`: digest of the encoder that `tokens`
+  /// counts for, where items are documents (mode pack), whose content it is; none: they are pictures. Throws
+  /// InvalidInput if no item is left, with the coverage in the message.
   Plan(const index::Index& index, const spec::DataOptions& options, uint64_t seed, TokenCount tokens,
-       const Digest& documents = {}, PlanPart part = PlanPart::kTraining);
+       const Digest& documents = {}, PlanPart part = PlanPart::kTraining, const PlanFiles& files = {});
   ~Plan();
   Plan(Plan&&) noexcept;
   Plan& operator=(Plan&&) = delete;
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
+  /// Throws InvalidInput for a step after the last one of sources that end.
   [[nodiscard]] Step select(int64_t step, const Journal& journal) const;
 
-  /// A sample that the order holds.
-  struct Planned {
-    int64_t sample = 0;
-    int32_t bucket = 0;
-  };
-  /// All that an epoch shows, and those that are held out, by sample.
+  using Planned = ItemSource::Planned;
+  /// All that an epoch shows, and those that are held out, by sample. Goes through all columns.
   [[nodiscard]] std::vector<Planned> planned() const;
   /// Captions that may be drawn for a sample, by their numbers in its shard; none where captions are not
   /// wanted.
@@ -87,51 +94,44 @@ class Plan {
   [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
   [[nodiscard]] bool packs_documents() const { return of_documents_; }
   [[nodiscard]] const index::Index& index() const { return index_; }
-  [[nodiscard]] const Order& order() const { return *order_; }
+  /// Of the first source.
+  [[nodiscard]] const Order& order() const { return sources_.front()->order(); }
+  [[nodiscard]] int64_t num_windows() const;
+  /// Of all sources.
   [[nodiscard]] const Coverage& coverage() const { return coverage_; }
-  [[nodiscard]] int64_t items_per_epoch() const { return static_cast<int64_t>(usable_.size()); }
+  [[nodiscard]] int64_t items_per_epoch() const { return coverage_.in_order; }
+  /// Of mixed sources: steps in which as many items are shown as there are.
   [[nodiscard]] int64_t steps_per_epoch() const { return steps_per_epoch_; }
+  /// Steps until all sources have ended; nothing: there is always one more.
+  [[nodiscard]] std::optional<int64_t> num_steps() const;
+  [[nodiscard]] const std::vector<SourceSummary>& sources() const { return summaries_; }
+  /// Items that each source has given before a step.
+  [[nodiscard]] std::vector<int64_t> given_before(int64_t step) const;
   [[nodiscard]] Digest content_digest() const { return content_; }
   [[nodiscard]] Cursor cursor(int64_t next_step, const Journal& journal) const;
   /// Throws InvalidInput naming each input that differs.
   void check_resumable(const Cursor& cursor) const;
 
  private:
-  struct Usable {
-    int64_t sample;
-    int32_t bucket;
-    uint32_t shard;
-  };
-  struct ClusterCache;
-
-  void find_usable();
-  void add_usable(const index::Sample& sample, uint32_t shard, int64_t number);
-  [[nodiscard]] bool has_wanted_caption(const index::Shard& shard, const index::Sample& sample) const;
-  [[nodiscard]] bool is_long_enough(const index::Sample& sample, uint32_t shard);
-  [[nodiscard]] uint32_t item_tokens(uint32_t shard, uint32_t caption) const;
-  /// Takes `count` items out of usable_, by a keyed choice; both keep the order of samples.
-  [[nodiscard]] std::vector<Usable> take_keyed(int64_t count, uint64_t key);
-  void choose_part(PlanPart part);
-  void make_order();
-  void group_buckets();
-  [[nodiscard]] std::vector<int64_t> clustered_items(int64_t epoch, int64_t window, int64_t step) const;
-  [[nodiscard]] std::vector<uint32_t> captions_of(const index::Shard& shard,
-                                                  const index::Sample& sample) const;
-  [[nodiscard]] Item make_item(const Usable& usable, int64_t epoch) const;
+  [[nodiscard]] std::unique_ptr<index::SampleColumns> open_columns(size_t member, const TokenCount& tokens,
+                                                                   const PlanFiles& files,
+                                                                   std::filesystem::path& folder) const;
+  void add_source(size_t first_member, size_t end_member, const spec::DataSource& leaf,
+                  const TokenCount& tokens, const PlanFiles& files, PlanPart part);
+  void check_items() const;
+  void mix(PlanPart part);
+  [[nodiscard]] Step select_from_row(int64_t step) const;
 
   const index::Index& index_;  // outlives the plan
   spec::DataOptions options_;
   bool of_documents_;
   uint64_t seed_;
-  TokenCount tokens_;
   std::vector<Bucket> buckets_;
-  std::vector<int64_t> shard_start_;  // first sample of each shard, and the end
-  std::vector<uint32_t> languages_;
-  std::vector<Usable> usable_;  // by sample
-  std::vector<Usable> other_;   // of the other part, by sample
-  std::unique_ptr<Order> order_;
-  std::vector<int32_t> bucket_group_;    // of each bucket, where shape_clusters > 1
-  std::unique_ptr<ClusterCache> cache_;  // the window sorted last
+  std::vector<std::unique_ptr<ItemSource>> sources_;
+  std::vector<SourceSummary> summaries_;
+  std::vector<spec::DataOptions> source_options_;
+  std::unique_ptr<Mixer> mixer_;     // null: sources one after another
+  std::vector<int64_t> first_step_;  // of each source in an epoch, and the end; without a mixer
   Coverage coverage_;
   int64_t steps_per_epoch_ = 0;
   Digest content_;

@@ -74,7 +74,7 @@ class Reporter {
     ++report_.buckets[static_cast<size_t>(item.bucket)].items;
     report_.tokens += item.num_tokens;
     report_.pixels += int64_t{bucket.width} * bucket.height;
-    const index::Part* image = plan_.packs_documents() ? nullptr : plan_.index().image_part(item.sample);
+    const auto image = plan_.packs_documents() ? nullptr : plan_.index().image_part(item.sample);
     if (image != nullptr) {
       report_.cropped_mean += cropped_part(*image, bucket);
     }
@@ -143,7 +143,7 @@ PlanReport make_report(const Plan& plan, const Journal& journal, int64_t epoch, 
   report.epoch = epoch;
   report.num_ranks = options.num_ranks;
   report.steps = plan.steps_per_epoch();
-  report.windows = static_cast<int64_t>(plan.order().windows().size());
+  report.windows = plan.num_windows();
   report.coverage = plan.coverage();
   report.balance_mean = report.balance_bound_mean = 0.0;
   Reporter reporter(plan, options, report);

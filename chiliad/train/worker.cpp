@@ -22,6 +22,7 @@
 #include "chiliad/io/file.h"
 #include "chiliad/ipc/child_process.h"
 #include "chiliad/ipc/progress_page.h"
+#include "chiliad/loader/run_inputs.h"
 #include "chiliad/observe/cpu_time.h"
 #include "chiliad/observe/fma_peak.h"
 #include "chiliad/observe/metrics.h"
@@ -245,7 +246,7 @@ class WorkerRun {
   }
 
   void build() {
-    index_.emplace(index::Index::open(run_file_.data.index));
+    index_.emplace(loader::open_index(run_file_.data));
     if (!arguments_.resume.empty()) resume_.emplace(checkpoint::Checkpoint::open(arguments_.resume));
     TrainerSetup setup;
     setup.run = &run_file_;

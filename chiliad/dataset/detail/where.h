@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "chiliad/index/columns.h"
+#include "chiliad/index/index.h"
 
 namespace chiliad::dataset::detail {
 
@@ -14,6 +14,7 @@ struct Row {
   const index::Sample* sample = nullptr;
   const index::Part* image = nullptr;  ///< null: no picture
   int64_t caption_bytes = 0;           ///< stored bytes of its captions
+  index::ShardPtr held{};              ///< what the pointers lie in
 };
 
 /// A condition over columns: comparisons (< <= > >= == !=) of sums and products of numbers and columns,

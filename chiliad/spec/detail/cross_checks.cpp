@@ -15,6 +15,7 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/spec/detail/sections.h"
+#include "chiliad/spec/detail/sources_rule.h"
 #include "chiliad/spec/detail/value.h"
 #include "chiliad/spec/layer_table.h"
 #include "chiliad/spec/tensor_shard.h"
@@ -541,6 +542,7 @@ Found find_conflict(const RunFile& file) {
   if (is_language_model(file.model)) {
     if (auto conflict = check_language(file.model)) return conflict;
   }
+  if (auto conflict = check_sources(file.data)) return conflict;
   if (auto conflict = check_mode(file)) return conflict;
   if (auto conflict = check_languages(file)) return conflict;
   if (auto conflict = check_documents(file)) return conflict;

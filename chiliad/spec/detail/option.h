@@ -12,9 +12,9 @@ namespace chiliad::spec::detail {
 
 /// Where an option's value lives, and the value itself.
 using Field = std::variant<std::string*, int64_t*, uint64_t*, double*, bool*, std::vector<std::string>*,
-                           std::vector<int64_t>*>;
+                           std::vector<int64_t>*, std::vector<DataSource>*>;
 using Value = std::variant<std::string, int64_t, uint64_t, double, bool, std::vector<std::string>,
-                           std::vector<int64_t>>;
+                           std::vector<int64_t>, std::vector<DataSource>>;
 
 struct Access {
   Field (*field)(RunFile&);
@@ -40,6 +40,7 @@ struct TextRule {
   bool required = false;
   std::string pattern = {};
   std::string words = "text";
+  std::string unless = {};  ///< another key of the section that stands in for it
 };
 struct ChoiceRule {
   std::vector<std::string> choices;
@@ -71,8 +72,10 @@ struct WholeListRule {
   WholeRule item = {};
   bool may_be_empty = false;
 };
+/// A tree of sources (sources_rule.h).
+struct SourcesRule {};
 using Rule = std::variant<TextRule, ChoiceRule, WholeRule, BytesRule, NumberRule, BoolRule, TextListRule,
-                          WholeListRule>;
+                          WholeListRule, SourcesRule>;
 
 enum class OnResume {
   kFixed,    ///< another value needs a new run

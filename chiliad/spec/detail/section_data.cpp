@@ -15,9 +15,19 @@ Section data_section() {
       "data",
       "Everything that decides which items a step holds, and how they are loaded.",
       {
-          {"index", at<&O::index>, TextRule{.required = true}, kFree,
+          {"index", at<&O::index>, TextRule{.required = true, .unless = "sources"}, kFree,
            "folder made by `chiliad data index`, kept as written; may move, its identity is checked on "
            "resume"},
+          {"sources", at<&O::sources>, SourcesRule{}, kFree,
+           "instead of index: several of them, by weights (docs/guides/mixing.md); folders may move, all "
+           "else is "
+           "checked on resume"},
+          {"mixing", at<&O::mixing>, ChoiceRule{{"weights", "size", "temperature", "concatenate"}}, kContent,
+           "sources are drawn by their weights, their sizes, their sizes to the power mixing_alpha, or as if "
+           "they were "
+           "one data set"},
+          {"mixing_alpha", at<&O::mixing_alpha>, NumberRule{0.0, 4.0, false, false}, kContent,
+           "mixing temperature: 1 is as size, 0 all alike"},
           {"mode", at<&O::mode>, ChoiceRule{{"bucket", "pack"}}, kContent,
            "bucket: a micro-batch holds pictures of one shape; pack: documents, or latents of any shapes "
            "(dit, "

@@ -13,6 +13,7 @@
 #include "chiliad/base/units.h"
 #include "chiliad/spec/detail/number.h"
 #include "chiliad/spec/detail/source_text.h"
+#include "chiliad/spec/detail/sources_rule.h"
 #include "chiliad/spec/nearest.h"
 
 namespace chiliad::spec::detail {
@@ -180,6 +181,12 @@ Problem read(const WholeListRule& rule, const Option& option, const YamlNode& no
   return std::nullopt;
 }
 
+Problem read(const SourcesRule& rule, const Option& option, const YamlNode& node, RunFile& file) {
+  if (node.kind != Kind::kList) return wrong(rule, node);
+  field<std::vector<DataSource>>(option, file) = read_sources(node, option.name);
+  return std::nullopt;
+}
+
 // ---- rules in words
 
 std::string words_of(const TextRule& rule) {
@@ -208,6 +215,9 @@ std::string words_of(const TextListRule& rule) {
 }
 std::string words_of(const WholeListRule& rule) {
   return fmt::format("a list of whole numbers in [{}, {}]", rule.item.min, rule.item.max);
+}
+std::string words_of(const SourcesRule&) {
+  return "a list of sources: {name, index, weight, ...}, or of groups: {name, weight, sources}";
 }
 
 // ---- values as YAML
@@ -248,6 +258,7 @@ struct FormatVisitor {
   std::string operator()(const std::vector<int64_t>& value) const {
     return fmt::format("[{}]", fmt::join(value, ", "));
   }
+  std::string operator()(const std::vector<DataSource>& value) const { return yaml_of(value); }
 };
 
 }  // namespace
@@ -258,6 +269,10 @@ std::optional<std::string> assign(const Option& option, const YamlNode& node, Ru
 
 std::string describe(const Rule& rule) {
   return std::visit([](const auto& some_rule) { return words_of(some_rule); }, rule);
+}
+
+std::string yaml_word(const std::string& text) {
+  return yaml_text(text);
 }
 
 std::string yaml_list(const std::vector<std::string>& texts) {

@@ -16,6 +16,9 @@ namespace chiliad::spec::detail {
 /// What the rule asks for: "a number in (0, 1]".
 [[nodiscard]] std::string describe(const Rule& rule);
 
+/// Text as a YAML scalar.
+[[nodiscard]] std::string yaml_word(const std::string& text);
+
 /// Texts as a YAML list on one line.
 [[nodiscard]] std::string yaml_list(const std::vector<std::string>& texts);
 

@@ -16,7 +16,8 @@
 namespace chiliad::spec::detail {
 namespace {
 
-constexpr size_t kMaxDepth = 8;  // a run file needs three: file, section, list
+constexpr size_t kMaxDepth =
+    16;  // a run file needs three: file, section, list; and two more a group of sources
 
 std::string place_at(const std::string& name, const YAML::Mark& mark) {
   return fmt::format("{}:{}:{}", name, mark.line + 1, mark.column + 1);

@@ -6,9 +6,31 @@
 
 namespace chiliad::spec {
 
+/// A weight from a step on.
+struct WeightPoint {
+  int64_t step = 0;
+  double weight = 1.0;
+  bool operator==(const WeightPoint&) const = default;
+};
+
+/// A source of items, or a group of sources with a weight of its own (docs/guides/mixing.md).
+struct DataSource {
+  std::string name;
+  std::string index;                          ///< empty: a group
+  std::vector<WeightPoint> weight{{0, 1.0}};  ///< among its siblings; by rising steps, the first of step 0
+  bool ramp = false;   ///< weights go straight from point to point; false: each holds until the next
+  int64_t epochs = 0;  ///< of the source, then it gives nothing more; 0: for ever
+  std::vector<std::string> languages;  ///< instead of data.languages; empty: those
+  std::vector<DataSource> sources;     ///< of a group
+  bool operator==(const DataSource&) const = default;
+};
+
 /// Section `data`: everything that decides which items a step holds (with run.seed and the journal).
 struct DataOptions {
-  std::string index;            ///< folder made by `chiliad data index`
+  std::string index;                ///< folder made by `chiliad data index`; empty where there are sources
+  std::vector<DataSource> sources;  ///< instead of `index`
+  std::string mixing = "weights";   ///< weights, size, temperature or concatenate
+  double mixing_alpha = 0.5;        ///< temperature: weights are sizes to this power
   std::string mode = "bucket";  ///< bucket: pictures of one shape a micro-batch; pack: documents, no padding
   int64_t batch = 32;           ///< items a step, over all ranks
   int64_t resolution = 32;      ///< buckets hold about resolution^2 pixels

@@ -155,7 +155,7 @@ void prepare_journal(const RunDirectory& directory, const StartPoint& start, con
         const auto text = io::read_text(directory.run_file(), kMaxRunFileBytes);
         const auto earlier = spec::parse_run_file(text, directory.run_file().string(), file.run.name, {});
         // Amendments name samples by their number in the index.
-        same_content = earlier.data.index == file.data.index &&
+        same_content = earlier.data.index == file.data.index && earlier.data.sources == file.data.sources &&
                        spec::content_digest(earlier) == spec::content_digest(file);
       } catch (const InvalidInput& error) {
         log_warn("{}: the journal of the earlier attempt is dropped", error.what());

@@ -156,7 +156,8 @@ TEST_P(TarTextTest, GivesTheTextThatTheKitStates) {
   const auto index = open();
   const auto keys = usable(index);
   for (const auto& [key, expected] : tar.text) {
-    const index::Shard& shard = index.shard_of(keys.at(key));
+    const auto held = index.shard_of(keys.at(key));
+    const index::Shard& shard = *held;
     const index::Caption& caption = shard.captions[index.sample(keys.at(key)).first_caption];
     std::string text =
         part_text(index, shard, shard.parts[caption.part]).substr(caption.offset, caption.length);
@@ -170,7 +171,7 @@ TEST_P(HardTarTest, PointsAtPicturesThatHaveTheirChecksum) {
   const auto index = open();
   for (const auto& [key, sample] : usable(index)) {
     const index::Part& part = *index.image_part(sample);
-    const std::string bytes = part_text(index, index.shard_of(sample), part);
+    const std::string bytes = part_text(index, *index.shard_of(sample), part);
     EXPECT_EQ(hash64(bytes), part.checksum) << key;
     EXPECT_TRUE(image::probe(std::as_bytes(std::span(bytes)))) << key;
   }

@@ -52,7 +52,8 @@ std::vector<std::string> keys_of(const index::Index& index) {
 }
 
 std::string caption_text(const index::Index& index, int64_t sample, const std::string& language) {
-  const index::Shard& shard = index.shard_of(sample);
+  const auto held = index.shard_of(sample);
+  const index::Shard& shard = *held;
   const index::Sample& row = index.sample(sample);
   for (uint32_t c = row.first_caption; c < row.first_caption + row.num_captions; ++c) {
     const index::Caption& caption = shard.captions[c];

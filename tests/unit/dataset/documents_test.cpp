@@ -23,7 +23,8 @@ class DocumentsTest : public ::testing::Test {
     return report;
   }
   std::string bytes_of(int64_t sample) {
-    const index::Shard& shard = index_.shard_of(sample);
+    const auto held = index_.shard_of(sample);
+    const index::Shard& shard = *held;
     const index::Part& part = shard.parts[index_.sample(sample).first_part];
     const auto all = io::read_text(index_.part_path(shard, part), 1 << 20);
     return all.substr(part.offset, part.length);

@@ -42,7 +42,8 @@ class FormatsTest : public ::testing::Test {
     return io::read_text(index_.part_path(shard, part), 64 << 20).substr(part.offset, part.length);
   }
   std::vector<std::string> captions(int64_t sample) const {
-    const index::Shard& shard = index_.shard_of(sample);
+    const auto held = index_.shard_of(sample);
+    const index::Shard& shard = *held;
     const index::Sample& row = index_.sample(sample);
     std::vector<std::string> found;
     for (uint32_t c = row.first_caption; c < row.first_caption + row.num_captions; ++c) {
@@ -204,7 +205,8 @@ TEST_F(ConversationsTest, KeepsTheBytesOfARecord) {
   const std::string second = record("\"id\": \"x\\u00e9\", \"image\": \"b.png\", ", "<image>\\n");
   add_list({record(""), second});
   EXPECT_EQ(build_list().manifest.layout, "conversations");
-  const index::Shard& shard = index_.shard_of(1);
+  const auto held = index_.shard_of(1);
+  const index::Shard& shard = *held;
   const index::Part& part = shard.parts[index_.sample(1).first_part + 1];
   EXPECT_EQ(part.media, index::MediaType::kConversation);
   EXPECT_EQ(stored_bytes(shard, part), second);
@@ -220,7 +222,8 @@ TEST_F(ConversationsTest, NamesSamplesByTheirPlace) {
 TEST_F(ConversationsTest, KeepsSeveralPicturesInOrder) {
   add_list({record("\"image\": [\"b.png\", \"a.png\", \"b.png\"], ", "<image><image><image>")});
   build_list();
-  const index::Shard& shard = index_.shard_of(0);
+  const auto held = index_.shard_of(0);
+  const index::Shard& shard = *held;
   ASSERT_EQ(index_.sample(0).num_parts, 4);
   EXPECT_EQ(shard.files[shard.parts[0].file].path, "images/b.png");
   EXPECT_EQ(shard.files[shard.parts[1].file].path, "images/a.png");

@@ -20,7 +20,8 @@ Json description(const std::filesystem::path& folder, const IndexReport& report)
   const auto index = index::Index::open(folder);
   Json page{{"layout", index.manifest().layout}, {"digest", index.manifest().digest.hex()}};
   for (int64_t i = 0; i < index.num_samples(); ++i) {
-    const index::Shard& shard = index.shard_of(i);
+    const auto held = index.shard_of(i);
+    const index::Shard& shard = *held;
     const index::Sample& sample = index.sample(i);
     Json entry{{"key", index.key(i)},
                {"flags", sample.flags},

@@ -48,7 +48,8 @@ TEST(SchemaTest, KnowsEveryOptionAndNoOther) {
 TEST(SchemaTest, RequiresVersionAndIndex) {
   const auto schema = nlohmann::json::parse(json_schema());
   EXPECT_EQ(schema["required"], nlohmann::json::array({"version", "data"}));
-  EXPECT_EQ(schema["properties"]["data"]["required"], nlohmann::json::array({"index"}));
+  EXPECT_EQ(schema["properties"]["data"]["oneOf"],
+            nlohmann::json::parse(R"([{"required": ["index"]}, {"required": ["sources"]}])"));
 }
 
 TEST(SchemaTest, CarriesRangesChoicesAndDefaults) {

@@ -14,8 +14,9 @@ namespace {
 
 RunFile with(const std::vector<std::string>& overrides) {
   std::vector<std::string> all = overrides;
-  const bool has_index =
-      std::any_of(all.begin(), all.end(), [](const auto& o) { return o.rfind("data.index=", 0) == 0; });
+  const bool has_index = std::any_of(all.begin(), all.end(), [](const auto& o) {
+    return o.rfind("data.index=", 0) == 0 || o.rfind("data.sources=", 0) == 0;
+  });
   if (!has_index) all.emplace_back("data.index=birds");
   return parse_run_file("version: 1\n", "run.yaml", "run", all);
 }
@@ -26,33 +27,37 @@ RunFile read_back(const RunFile& file) {
 
 // A value for each option that differs from its default and breaks no rule that joins options.
 std::string other_value(const std::string& key, const detail::Option& option) {
-  const std::vector<std::pair<std::string, std::string>> special{{"model.width", "264"},
-                                                                 {"model.heads", "8"},
-                                                                 {"model.patch", "4"},
-                                                                 {"data.resolution", "40"},
-                                                                 {"data.bucket_step", "16"},
-                                                                 {"data.bucket_min", "24"},
-                                                                 {"data.bucket_max", "72"},
-                                                                 {"data.background", "#00ff00"},
-                                                                 {"data.languages", "[no, \"pt-BR\"]"},
-                                                                 {"data.index", "a b/\"c\\d\""},
-                                                                 {"run.name", "null"},
-                                                                 {"run.dir", "../x y"},
-                                                                 {"optimizer.frozen", "[head]"},
-                                                                 {"parallel.dp_shard", "3"},
-                                                                 {"parallel.tp", "2"},
-                                                                 {"model.kv_heads", "2"},
-                                                                 {"model.head_size", "10"},
-                                                                 {"model.norm_eps", "1e-6"},
-                                                                 {"model.rope_beta_fast", "16"},
-                                                                 {"model.rope_high_frequency", "8"},
-                                                                 {"model.latent_pixels", "4"},
-                                                                 {"model.rope_axes", "[32, 8, 32]"},
-                                                                 {"model.dual_attention_layers", "[1]"},
-                                                                 {"model.stage_channels", "[32, 64]"},
-                                                                 {"model.norm_groups", "16"},
-                                                                 {"objective.beta_start", "0.001"},
-                                                                 {"evaluation.prompts", "[\"a b\", c]"}};
+  const std::vector<std::pair<std::string, std::string>> special{
+      {"model.width", "264"},
+      {"model.heads", "8"},
+      {"model.patch", "4"},
+      {"data.resolution", "40"},
+      {"data.bucket_step", "16"},
+      {"data.bucket_min", "24"},
+      {"data.bucket_max", "72"},
+      {"data.background", "#00ff00"},
+      {"data.languages", "[no, \"pt-BR\"]"},
+      {"data.index", "a b/\"c\\d\""},
+      {"data.sources",
+       "[{name: a, index: \"x y\", weight: [[0, 1], [9, 0.25]], ramp: true, epochs: 3, languages: [de]}, "
+       "{name: g, weight: 2, sources: [{name: b, index: b.index, weight: 0.1}]}]"},
+      {"run.name", "null"},
+      {"run.dir", "../x y"},
+      {"optimizer.frozen", "[head]"},
+      {"parallel.dp_shard", "3"},
+      {"parallel.tp", "2"},
+      {"model.kv_heads", "2"},
+      {"model.head_size", "10"},
+      {"model.norm_eps", "1e-6"},
+      {"model.rope_beta_fast", "16"},
+      {"model.rope_high_frequency", "8"},
+      {"model.latent_pixels", "4"},
+      {"model.rope_axes", "[32, 8, 32]"},
+      {"model.dual_attention_layers", "[1]"},
+      {"model.stage_channels", "[32, 64]"},
+      {"model.norm_groups", "16"},
+      {"objective.beta_start", "0.001"},
+      {"evaluation.prompts", "[\"a b\", c]"}};
   for (const auto& [name, value] : special) {
     if (name == key) return value;
   }
@@ -122,6 +127,7 @@ std::vector<std::string> picture_ground(const std::string& key) {
 std::vector<std::string> ground_of(const std::string& key) {
   if (key == "parallel.dp_shard" || key == "parallel.tp") return {"parallel.nproc=6"};
   if (key == "parallel.recompute") return {"parallel.memory_budget=1GiB"};  // auto needs it
+  if (key == "data.mixing") return {"data.sources=[{name: a, index: b}]"};
   if (key == "parallel.memory_budget") return {"parallel.recompute=auto"};
   std::vector<std::string> pictures = picture_ground(key);
   if (!pictures.empty()) {
@@ -176,7 +182,9 @@ TEST(ResolvedTest, EveryOptionSurvivesTheWayToYamlAndBack) {
       if (!has_another_value(option)) continue;
       const std::string key = section.name + "." + option.name;
       std::vector<std::string> overrides = with_other_value(key, option);
-      if (key != "data.index") overrides.emplace_back("data.index=birds");
+      const bool has_sources = std::any_of(overrides.begin(), overrides.end(),
+                                           [](const auto& o) { return o.starts_with("data.sources="); });
+      if (key != "data.index" && !has_sources) overrides.emplace_back("data.index=birds");
       const RunFile file = parse_run_file("version: 1\n", "run.yaml", "run", overrides);
       EXPECT_TRUE(compare(file, read_back(file)).empty()) << key << "\n" << to_yaml(file);
       EXPECT_FALSE(option.access.value(file) == option.access.value(RunFile{})) << key << " kept its default";

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "chiliad/base/hash.h"
+#include "chiliad/index/sample_columns.h"
+#include "chiliad/spec/options/data.h"
+#include "chiliad/stepplan/item.h"
+
+namespace chiliad::stepplan {
+
+/// How many items were left out of the order and why; none silently.
+struct Coverage {
+  int64_t in_index = 0;
+  int64_t in_order = 0;
+  int64_t bad_image = 0;
+  int64_t no_caption = 0;  ///< no caption in any of the wanted languages
+  int64_t aspect = 0;      ///< beyond max_aspect_error
+  int64_t over_limit = 0;  ///< beyond data.limit
+  int64_t held_out = 0;    ///< kept for evaluation
+  int64_t too_short = 0;   ///< mode pack: documents of fewer than two tokens, which have no target
+  int64_t cut = 0;         ///< mode pack: documents in the index that data.sequence_length cuts
+  int64_t cut_tokens = 0;  ///< what they lose
+
+  bool operator==(const Coverage&) const = default;
+  Coverage& operator+=(const Coverage& other);
+};
+
+/// Token count of the caption `caption` of shard `shard`; of a document uncut, with the tokens around it.
+using TokenCount = std::function<uint32_t(uint32_t shard, uint32_t caption)>;
+
+/// Which samples are items, by the settings alone (data.limit and data.held_out come after). Thread-safe.
+class Usable {
+ public:
+  Usable(const spec::DataOptions& options, std::vector<Bucket> buckets, bool of_documents, TokenCount tokens);
+
+  /// The bucket of sample `i` of `rows` (0: of a document), or nothing, which is then counted.
+  [[nodiscard]] std::optional<int32_t> bucket_of(const index::BlockRows& rows, size_t i,
+                                                 Coverage& coverage) const;
+  /// Whether a caption may be drawn.
+  [[nodiscard]] bool wanted(uint32_t language) const;
+  [[nodiscard]] uint32_t tokens(const index::BlockRows& rows, const index::BlockRows::Sample& sample,
+                                uint32_t c) const;
+  [[nodiscard]] bool of_documents() const { return of_documents_; }
+  [[nodiscard]] bool draws_captions() const { return of_documents_ || !languages_.empty(); }
+  /// Over the settings that decide.
+  [[nodiscard]] Digest digest() const;
+
+ private:
+  [[nodiscard]] bool is_long_enough(const index::BlockRows& rows, const index::BlockRows::Sample& sample,
+                                    Coverage& coverage) const;
+
+  uint64_t number_;  // of all that this process made
+  std::vector<Bucket> buckets_;
+  bool of_documents_;
+  double max_aspect_error_;
+  int64_t sequence_length_;
+  std::vector<uint32_t> languages_;
+  TokenCount tokens_;
+};
+
+}  // namespace chiliad::stepplan
