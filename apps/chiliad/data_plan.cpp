@@ -20,7 +20,7 @@ int run(const Arguments& arguments) {
   const auto index = loader::open_index(file.data);
   const auto inputs = loader::open_inputs(file, index);
   make_token_columns(file, index, inputs, arguments.run.quiet);
-  const auto plan = loader::open_plan(file, index, inputs);
+  const auto plan = open_plan(file, index, inputs, arguments.run.quiet);
   const int num_ranks = arguments.num_ranks > 0 ? arguments.num_ranks : static_cast<int>(file.parallel.dp());
   const auto report =
       stepplan::make_report(plan, stepplan::Journal(), arguments.epoch,

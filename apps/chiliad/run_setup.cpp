@@ -73,4 +73,25 @@ void make_token_columns(const spec::RunFile& file, const index::Index& index, co
   if (shown) progress.finish();
 }
 
+stepplan::Plan open_plan(const spec::RunFile& file, const index::Index& index,
+                         const loader::RunInputs& inputs, bool quiet) {
+  const SystemClock clock;
+  observe::TerminalProgress progress(std::cerr, observe::progress_style(quiet, STDERR_FILENO), clock,
+                                     {.label = "planning", .unit = "sample"});
+  bool shown = false;
+  auto plan =
+      loader::open_plan(file, index, inputs, stepplan::PlanPart::kTraining, [&](int64_t done, int64_t total) {
+        shown = true;
+        progress.update(done, total, "");
+      });
+  if (shown) progress.finish();
+  const auto end = plan.num_steps();
+  if (!end || file.run.steps <= *end) return plan;
+  throw InvalidInput(
+      "run.steps",
+      fmt::format("expected at most {}, after which all data.sources have shown their epochs, got {}. "
+                  "Lower it, or raise the epochs of a source",
+                  *end, file.run.steps));
+}
+
 }  // namespace chiliad::cli

@@ -37,4 +37,9 @@ std::string check_weights(const spec::RunFile& file);
 void make_token_columns(const spec::RunFile& file, const index::Index& index, const loader::RunInputs& inputs,
                         bool quiet);
 
+/// The run's plan; what a large index needs for it is made, with progress on stderr. Throws InvalidInput
+/// naming run.steps where the sources end before.
+[[nodiscard]] stepplan::Plan open_plan(const spec::RunFile& file, const index::Index& index,
+                                       const loader::RunInputs& inputs, bool quiet);
+
 }  // namespace chiliad::cli

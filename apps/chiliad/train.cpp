@@ -84,7 +84,7 @@ loader::RunInputs inputs_to_check(const spec::RunFile& file, const index::Index&
 
 int check_run(const Arguments& arguments, const spec::RunFile& file, const index::Index& index,
               const loader::RunInputs& inputs, const CheckNotes& notes) {
-  const auto plan = loader::open_plan(file, index, inputs);
+  const auto plan = open_plan(file, index, inputs, true);
   const auto& coverage = plan.coverage();
   const auto first = plan.select(0, stepplan::Journal());
   const auto packed = stepplan::pack(
@@ -193,6 +193,9 @@ int run(const Arguments& arguments) {
       arguments.check ? inputs_to_check(file, index, not_encoded) : loader::open_inputs(file, index);
   make_token_columns(file, index, inputs, arguments.run.quiet);
   if (arguments.check) return check_run(arguments, file, index, inputs, {weights, not_encoded});
+  // Before there are ranks, which would all make the same files.
+  if (!index.is_loaded() || !file.data.sources.empty())
+    static_cast<void>(open_plan(file, index, inputs, arguments.run.quiet));
   supervise::JobOptions options;
   options.worker = supervise::worker_program();
   options.run_dir = file.run.dir;

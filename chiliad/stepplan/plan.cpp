@@ -320,7 +320,9 @@ Step Plan::select(int64_t step, const Journal& journal) const {
                       *end, step));
     }
     selected.epoch = step / steps_per_epoch_;
-    const auto first = mixer_->given_before(step);
+    auto first = mixer_->given_before(step);
+    if (planted_bug("mixed_items_twice"))
+      for (int64_t& item : first) item = std::max<int64_t>(0, item - 1);
     const auto last = mixer_->given_before(step + 1);
     for (size_t s = 0; s < sources_.size(); ++s) sources_[s]->row_items(first[s], last[s], selected.items);
   }

@@ -142,13 +142,17 @@ PlanReport make_report(const Plan& plan, const Journal& journal, int64_t epoch, 
   PlanReport report;
   report.epoch = epoch;
   report.num_ranks = options.num_ranks;
+  const int64_t first_step = epoch * plan.steps_per_epoch();
   report.steps = plan.steps_per_epoch();
+  if (const auto end = plan.num_steps())
+    report.steps = std::clamp(*end - first_step, int64_t{0}, report.steps);
+  report.sources = items_of_sources(plan, first_step, first_step + report.steps);
   report.windows = plan.num_windows();
   report.coverage = plan.coverage();
   report.balance_mean = report.balance_bound_mean = 0.0;
   Reporter reporter(plan, options, report);
   for (int64_t step = 0; step < report.steps; ++step) {
-    reporter.add(plan.select(epoch * report.steps + step, journal));
+    reporter.add(plan.select(first_step + step, journal));
   }
   reporter.finish();
   return report;
@@ -184,6 +188,14 @@ std::string PlanReport::to_json() const {
         {"micro_batches", micro_batches}}},
       {"shuffle", {{"displacement", displacement}, {"neighbours_kept", neighbours_kept}}},
   };
+  for (const auto& source : sources) {
+    json["sources"].push_back({{"name", source.name},
+                               {"in_order", source.coverage.in_order},
+                               {"left_out", source.coverage.in_index - source.coverage.in_order},
+                               {"items", source.items},
+                               {"epochs", source.epochs},
+                               {"share", source.share}});
+  }
   if (packs_documents || packs_pictures) json["rows"] = {{"max_tokens", max_row_tokens}, {"fill", row_fill}};
   if (packs_documents) {
     json["documents"] = {
@@ -211,7 +223,7 @@ std::string PlanReport::to_table() const {
         fmt::format("{}; {} documents are cut and lose {}", tokens, coverage.cut, coverage.cut_tokens));
     row("padding",
         fmt::format("0; rows of at most {} tokens are {:.1f} % full", max_row_tokens, 100.0 * row_fill));
-    return text + table_of_work();
+    return text + table_of_work() + table_of_sources();
   }
   row("left out",
       fmt::format("{} of {} in the index: {} bad images, {} without caption, {} aspect, {} over the limit",
@@ -226,7 +238,7 @@ std::string PlanReport::to_table() const {
   if (packs_pictures)
     row("packs", fmt::format("of pictures of any shapes, at most {} positions, are {:.1f} % full",
                              max_row_tokens, 100.0 * row_fill));
-  text += table_of_work();
+  text += table_of_work() + table_of_sources();
   text += "bucket       items\n";
   for (const auto& [bucket, count] : buckets) {
     text += fmt::format("{:<13}{}\n", fmt::format("{} x {}", bucket.width, bucket.height), count);

@@ -43,6 +43,16 @@ struct PlanReport {
   };
   std::vector<BucketCount> buckets;
 
+  /// What a source gives in these steps; none where there is one alone.
+  struct SourceItems {
+    std::string name;
+    Coverage coverage;
+    int64_t items = 0;
+    double epochs = 0.0;  ///< of its own
+    double share = 0.0;   ///< of the items shown
+  };
+  std::vector<SourceItems> sources;
+
   double displacement = 0.0;     ///< mean way of an item from its place in the index, 1: as in a full shuffle
   double neighbours_kept = 0.0;  ///< part of the items that directly follow their predecessor in the index
 
@@ -51,7 +61,12 @@ struct PlanReport {
 
  private:
   [[nodiscard]] std::string table_of_work() const;
+  [[nodiscard]] std::string table_of_sources() const;
 };
+
+/// What the sources of a mix give in the steps [first, end).
+[[nodiscard]] std::vector<PlanReport::SourceItems> items_of_sources(const Plan& plan, int64_t first,
+                                                                    int64_t end);
 
 /// Plans all steps of `epoch`.
 [[nodiscard]] PlanReport make_report(const Plan& plan, const Journal& journal, int64_t epoch,
