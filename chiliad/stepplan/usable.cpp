@@ -1,14 +1,10 @@
 #include "chiliad/stepplan/usable.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cmath>
 #include <utility>
 
-#include "chiliad/base/rng.h"
 #include "chiliad/index/columns.h"
-#include "chiliad/stepplan/plan.h"
 
 namespace chiliad::stepplan {
 namespace {
@@ -16,31 +12,6 @@ namespace {
 double aspect_error(uint32_t width, uint32_t height, Bucket bucket) {
   const double ratio = static_cast<double>(width) / height;
   return std::abs(std::log(ratio * bucket.height / bucket.width));
-}
-
-/// Buckets of the shapes met last: data sets have few shapes, and a choice takes a logarithm a bucket.
-class RecentShapes {
- public:
-  template <typename Choose>
-  int32_t bucket(uint64_t owner, uint32_t width, uint32_t height, const Choose& choose) {
-    const uint64_t shape = uint64_t{width} << 32 | height;
-    Entry& entry = entries_[mix64(shape) % entries_.size()];
-    if (entry.owner != owner || entry.shape != shape) entry = {owner, shape, choose()};
-    return entry.bucket;
-  }
-
- private:
-  struct Entry {
-    uint64_t owner = 0;
-    uint64_t shape = 0;
-    int32_t bucket = 0;
-  };
-  std::array<Entry, 8192> entries_{};
-};
-
-uint64_t next_number() {
-  static std::atomic<uint64_t> last{0};
-  return ++last;
 }
 
 }  // namespace
@@ -61,12 +32,13 @@ Coverage& Coverage::operator+=(const Coverage& other) {
 
 Usable::Usable(const spec::DataOptions& options, std::vector<Bucket> buckets, bool of_documents,
                TokenCount tokens)
-    : number_(next_number()),
-      buckets_(std::move(buckets)),
+    : buckets_(std::move(buckets)),
       of_documents_(of_documents),
       max_aspect_error_(options.max_aspect_error),
       sequence_length_(options.sequence_length),
       tokens_(std::move(tokens)) {
+  for (const Bucket bucket : buckets_)
+    ratios_.push_back(std::log(static_cast<double>(bucket.width) / bucket.height));
   for (const std::string& language : options.languages) languages_.push_back(index::language_code(language));
 }
 
@@ -97,18 +69,26 @@ std::optional<int32_t> Usable::bucket_of(const index::BlockRows& rows, size_t i,
     }
   }
   if (of_documents_) return is_long_enough(rows, sample, coverage) ? std::optional(0) : std::nullopt;
-  thread_local RecentShapes recent;
-  // -1: beyond the bound of the aspect.
-  const int32_t bucket = recent.bucket(number_, sample.width, sample.height, [&] {
-    const int32_t chosen = assign_bucket(buckets_, sample.width, sample.height);
-    const bool beyond =
-        max_aspect_error_ > 0.0 &&
-        aspect_error(sample.width, sample.height, buckets_[static_cast<size_t>(chosen)]) > max_aspect_error_;
-    return beyond ? -1 : chosen;
-  });
-  if (bucket >= 0) return bucket;
+  const int32_t bucket = nearest(sample.width, sample.height);
+  if (max_aspect_error_ == 0.0 ||
+      aspect_error(sample.width, sample.height, buckets_[static_cast<size_t>(bucket)]) <= max_aspect_error_)
+    return bucket;
   ++coverage.aspect;
   return std::nullopt;
+}
+
+// As assign_bucket, without its logarithm of every bucket.
+int32_t Usable::nearest(uint32_t width, uint32_t height) const {
+  const double ratio = std::log(static_cast<double>(width) / static_cast<double>(height));
+  int32_t best = 0;
+  double best_error = INFINITY;
+  for (size_t i = 0; i < ratios_.size(); ++i) {
+    const double error = std::abs(ratio - ratios_[i]);
+    if (error >= best_error - 1e-12) continue;
+    best = static_cast<int32_t>(i);
+    best_error = error;
+  }
+  return best;
 }
 
 // Any of the wanted captions may be drawn, so all must have a target.

@@ -51,11 +51,12 @@ class Usable {
   [[nodiscard]] Digest digest() const;
 
  private:
+  [[nodiscard]] int32_t nearest(uint32_t width, uint32_t height) const;
   [[nodiscard]] bool is_long_enough(const index::BlockRows& rows, const index::BlockRows::Sample& sample,
                                     Coverage& coverage) const;
 
-  uint64_t number_;  // of all that this process made
   std::vector<Bucket> buckets_;
+  std::vector<double> ratios_;  // logarithms, of the buckets
   bool of_documents_;
   double max_aspect_error_;
   int64_t sequence_length_;
