@@ -377,6 +377,9 @@ void PlanColumns::read(int64_t block, BlockRows& rows) const {
       uint64_t{header.num_captions} * (header.token_bytes + (header.has_languages != 0 ? 4 : 0));
   if (size > columns.size() || columns.size() - size >= kUnit) damaged("its columns do not fit it");
   if (header.checksum != checksum_of(header, columns.first(size))) damaged("checksum is wrong");
+  const auto padding = columns.subspan(size);
+  if (std::any_of(padding.begin(), padding.end(), [](std::byte byte) { return byte != std::byte{0}; }))
+    damaged("padding is not zero");
   if (header.side_bytes > 4 || header.token_bytes > 4) damaged("columns are too wide");
   if (!fill_rows(header, columns.first(size), rows)) damaged("its columns do not fit it");
   if (size_t{header.shard} + 1 >= first_samples_.size()) damaged("is of no shard of the index");

@@ -74,5 +74,33 @@ TEST_F(StepplanMutantTest, AuditCatchesPermutedItems) {
   EXPECT_FALSE(ranks_hold_the_step());
 }
 
+/// The audit of mixing: no source shows an item twice before it has shown all.
+bool mixed_epochs_are_exact() {
+  const auto index =
+      index::Index::concatenate({test::synthetic_index(test::draw_sizes({{10, 10, 3}, {10, 30, 9}}, 200, 1)),
+                                 test::synthetic_index(test::draw_sizes({{10, 10, 3}}, 80, 2))});
+  spec::DataOptions options;
+  options.batch = 16;
+  options.sources.resize(2);
+  options.sources[0].name = "a";
+  options.sources[1].name = "b";
+  const Plan plan(index, options, 1, test::byte_tokens(index));
+  std::map<int64_t, int64_t> times;
+  std::map<bool, int64_t> items;
+  for (int64_t step = 0; step < 20; ++step) {
+    for (const Item& item : plan.select(step, {}).items) {
+      const bool second = item.sample >= 200;
+      if (times[item.sample]++ != items[second]++ / (second ? 80 : 200)) return false;
+    }
+  }
+  return true;
+}
+
+TEST(MixMutantTest, AuditCatchesItemsGivenTwice) {
+  ASSERT_TRUE(mixed_epochs_are_exact());
+  const PlantedBug bug("mixed_items_twice");
+  EXPECT_FALSE(mixed_epochs_are_exact());
+}
+
 }  // namespace
 }  // namespace chiliad::stepplan

@@ -270,6 +270,108 @@ TEST(PlanTest, LayoutAndSpeedSettingsMayChangeOnResume) {
   EXPECT_NO_THROW(Plan(index, options, 3, test::byte_tokens(index)).check_resumable(cursor));
 }
 
+/// Two sources of 400 and 100 pictures, by 3 to 1.
+class MixedPlanTest : public ::testing::Test {
+ protected:
+  MixedPlanTest() : index_(index::Index::concatenate({small_index(400), small_index(100)})) {
+    options_ = small_options();
+    options_.sources.resize(2);
+    options_.sources[0].name = "many";
+    options_.sources[0].weight = {{0, 3.0}};
+    options_.sources[1].name = "few";
+  }
+  [[nodiscard]] Plan plan(uint64_t seed = 3) const {
+    return {index_, options_, seed, test::byte_tokens(index_)};
+  }
+
+  index::Index index_;
+  spec::DataOptions options_;
+};
+
+TEST_F(MixedPlanTest, StepsHoldTheirShares) {
+  const Plan plan = this->plan();
+  for (int64_t step = 0; step < 50; ++step) {
+    const auto items = plan.select(step, {}).items;
+    ASSERT_EQ(items.size(), 16U);
+    EXPECT_EQ(std::count_if(items.begin(), items.end(), [](const Item& item) { return item.sample >= 400; }),
+              4);
+  }
+}
+
+TEST_F(MixedPlanTest, ASourceKeepsItsOrderBesideOthers) {
+  const auto of_few = [](const Plan& plan, int64_t steps, int64_t first) {
+    std::vector<int64_t> samples;
+    for (int64_t step = 0; step < steps; ++step)
+      for (const Item& item : plan.select(step, {}).items)
+        if (item.sample >= first) samples.push_back(item.sample - first);
+    return samples;
+  };
+  const auto beside = of_few(plan(), 80, 400);
+  index_ = index::Index::concatenate({small_index(250), small_index(100)});
+  const auto beside_another = of_few(plan(), 80, 250);
+  EXPECT_EQ(beside, beside_another);
+}
+
+TEST_F(MixedPlanTest, LanguagesAreASourcesOwn) {
+  options_.languages = {"de"};
+  options_.sources[0].languages = {"en"};
+  options_.sources[1].languages = {"en"};
+  EXPECT_EQ(plan().items_per_epoch(), 500);
+  options_.sources[1].languages = {"fr"};
+  EXPECT_THAT([&] { (void)plan(); },
+              ThrowsMessage<InvalidInput>(
+                  ::testing::AllOf(HasSubstr("data.sources: few"), HasSubstr("100 without a caption"))));
+}
+
+TEST_F(MixedPlanTest, TheEndIsNamed) {
+  options_.sources[0].epochs = 1;
+  options_.sources[1].epochs = 2;
+  const Plan plan = this->plan();
+  EXPECT_EQ(plan.num_steps(), 38);  // of 600 items
+  EXPECT_EQ(plan.select(37, {}).items.size(), 8U);
+  EXPECT_THAT([&] { (void)plan.select(38, {}); }, ThrowsMessage<InvalidInput>(HasSubstr("a step below 38")));
+}
+
+TEST_F(MixedPlanTest, HeldOutItemsAreThoseOfEachSource) {
+  options_.held_out = 7;
+  const Plan held_out(index_, options_, 3, test::byte_tokens(index_), {}, PlanPart::kHeldOut);
+  const auto samples = samples_of_epoch(held_out, 0);
+  EXPECT_EQ(samples.size(), 14U);
+  EXPECT_EQ(std::distance(samples.lower_bound(400), samples.end()), 7);
+  const Plan training = plan();
+  for (int64_t step = 0; step < 100; ++step)
+    for (const Item& item : training.select(step, {}).items) ASSERT_EQ(samples.count(item.sample), 0U);
+}
+
+TEST_F(MixedPlanTest, ConcatenatedSourcesAreOneDataSet) {
+  options_.mixing = "concatenate";
+  const auto samples = samples_of_epoch(plan(), 1);
+  EXPECT_EQ(samples.size(), 500U);
+  EXPECT_EQ(std::set<int64_t>(samples.begin(), samples.end()).size(), 500U);
+}
+
+TEST_F(MixedPlanTest, ResumeWithAnotherMixIsRefused) {
+  const Cursor cursor = Cursor::from_json(plan().cursor(9, {}).to_json());
+  EXPECT_NO_THROW(plan().check_resumable(cursor));
+  options_.sources[1].weight = {{0, 2.0}};
+  EXPECT_THAT([&] { plan().check_resumable(cursor); },
+              ThrowsMessage<InvalidInput>(HasSubstr("decide content")));
+}
+
+TEST_F(MixedPlanTest, ResumeWithAnotherSourceNamesIt) {
+  const Cursor cursor = plan().cursor(9, {});
+  index_ = index::Index::concatenate({small_index(400), small_index(350)});
+  EXPECT_THAT(
+      [&] { plan().check_resumable(cursor); },
+      ThrowsMessage<InvalidInput>(::testing::AllOf(HasSubstr("data.sources: was many "), HasSubstr("few"))));
+}
+
+TEST_F(MixedPlanTest, ClustersNeedOneDataSet) {
+  options_.shape_clusters = 2;
+  EXPECT_THAT([&] { (void)plan(); },
+              ThrowsMessage<InvalidInput>(HasSubstr("data.shape_clusters: expected 1")));
+}
+
 TEST(CursorTest, RefusesWhatIsNoCursor) {
   EXPECT_THROW((void)Cursor::from_json("{}"), CorruptData);
   EXPECT_THROW((void)Cursor::from_json("not json"), CorruptData);
