@@ -111,13 +111,21 @@ std::string torch_identity() {
   return fmt::format("{} ({} bytes)", TORCH_VERSION, file.st_size);
 }
 
+void hide_folders(std::vector<spec::DataSource>& sources) {
+  for (auto& source : sources) {
+    if (!source.index.empty()) source.index = "any";
+    hide_folders(source.sources);
+  }
+}
+
 /// What of a run file all ranks must have alike. Files may lie elsewhere on another host (what is read of
 /// them is compared in every step), and threads and caches of the loader change no number.
 spec::RunFile shared_part(const spec::RunFile& run) {
   const spec::RunFile defaults;
   spec::RunFile shared = run;
   shared.run.dir = defaults.run.dir;
-  shared.data.index = "any";  // must be something
+  if (shared.data.sources.empty()) shared.data.index = "any";  // must be something
+  hide_folders(shared.data.sources);
   shared.data.tokenizer = defaults.data.tokenizer;
   shared.data.loader_threads = defaults.data.loader_threads;
   shared.data.cache_bytes = defaults.data.cache_bytes;

@@ -79,7 +79,7 @@ void check_same_data(const checkpoint::Checkpoint& good, const spec::RunFile& fi
   }
   if (data.empty() || stored == data) return;
   throw InvalidInput(
-      file.data.index,
+      file.data.sources.empty() ? file.data.index : "data.sources",
       fmt::format(
           "the data changed since the checkpoint of step {} (index digest was {}, is now {}). Restore "
           "the data, give the new run its own directory with --set run.dir=DIR, or begin anew with "

@@ -192,7 +192,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"control", "run:\n  name: a\x01\n", "control character 0x01"},
         Refused{"directive", "%YAML 1.1\n", "YAML directive"},
         Refused{"syntax", "run: [1, 2\n", "expected YAML"},
-        Refused{"deep", "run: [[[[[[[[[[[1]]]]]]]]]]]\n", "expected at most 8 levels"},
+        Refused{"deep", "run: [[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]\n", "expected at most 16 levels"},
         Refused{"listkey", "? [a, b]\n: 1\n", "expected a key"},
         Refused{"scalarsection", "run: 5\n", "run: expected keys below it"}),
     [](const auto& test) { return std::string(test.param.name); });
