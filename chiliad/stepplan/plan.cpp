@@ -36,6 +36,15 @@ Digest documents_digest_of(const spec::DataOptions& options, const Digest& encod
   return hasher.digest();
 }
 
+/// Which shape a picture takes. Added only where used, as below.
+void add_buckets(const spec::DataOptions& options, Hasher& hasher) {
+  if (options.buckets != "auto") hasher.add("buckets").add(options.buckets);
+  if (options.bucket_no_upscale) hasher.add("no upscale");
+  if (options.bucket_choice == "auto") return;
+  hasher.add("bucket_choice").add(options.bucket_choice);
+  if (options.bucket_choice == "most_pixels") hasher.add(options.max_crop);
+}
+
 /// Added only where used, so that runs from before these options existed resume.
 void add_transforms(const spec::DataOptions& options, Hasher& hasher) {
   if (options.dct_margin != 0.0) hasher.add("dct_margin").add(options.dct_margin);
@@ -55,6 +64,7 @@ Digest content_digest_of(const spec::DataOptions& options, const Digest& documen
   hasher.add(options.limit).add(options.order).add(options.window_blocks).add(options.shape_clusters);
   hasher.add(options.flip ? 1 : 0).add(options.crop).add(options.background);
   add_held_out(options, hasher);
+  add_buckets(options, hasher);
   add_transforms(options, hasher);
   return hasher.digest();
 }
@@ -70,8 +80,8 @@ void check_options(const spec::DataOptions& options) {
   at_least("window_blocks", options.window_blocks, 1);
   at_least("shape_clusters", options.shape_clusters, 1);
   at_least("sequence_length", options.sequence_length, 1);
-  if (options.mode != "bucket" && options.mode != "pack") {
-    throw InvalidInput("data.mode", fmt::format("expected bucket or pack, got '{}'", options.mode));
+  if (options.mode != "bucket" && options.mode != "pack" && options.mode != "pad") {
+    throw InvalidInput("data.mode", fmt::format("expected bucket, pack or pad, got '{}'", options.mode));
   }
   if (options.crop != "center" && options.crop != "random") {
     throw InvalidInput("data.crop", fmt::format("expected center or random, got '{}'", options.crop));
@@ -112,11 +122,12 @@ Plan::Plan(const index::Index& index, const spec::DataOptions& options, uint64_t
       of_documents_(documents != Digest{}),
       seed_(seed),
       tokens_(std::move(tokens)),
-      buckets_(of_documents_ ? std::vector<Bucket>{{}} : make_buckets(options)),
+      table_(of_documents_ ? std::nullopt : std::make_optional<BucketTable>(options)),
+      buckets_(of_documents_ ? std::vector<Bucket>{{}} : table_->buckets()),
       cache_(std::make_unique<ClusterCache>()),
       content_(content_digest_of(options, documents)) {
   check_options(options);
-  CHILIAD_CHECK(!of_documents_ || options.mode == "pack", "documents in mode {}", options.mode);
+  CHILIAD_CHECK(!of_documents_ || options.mode != "bucket", "documents in mode {}", options.mode);
   for (const std::string& language : options.languages) languages_.push_back(index::language_code(language));
   if (part == PlanPart::kHeldOut) {
     options_.order = "sequential";
@@ -126,10 +137,12 @@ Plan::Plan(const index::Index& index, const spec::DataOptions& options, uint64_t
   choose_part(part);
   if (usable_.empty()) {
     throw InvalidInput(
-        "data", fmt::format("no item is left of {} in the index: {} bad images, {} without a caption in "
-                            "data.languages, {} beyond data.max_aspect_error, {} documents without a target",
-                            coverage_.in_index, coverage_.bad_image, coverage_.no_caption, coverage_.aspect,
-                            coverage_.too_short));
+        "data",
+        fmt::format("no item is left of {} in the index: {} bad images, {} without a caption in "
+                    "data.languages, {} beyond data.max_aspect_error, {} too small for data.buckets, {} "
+                    "documents without a target",
+                    coverage_.in_index, coverage_.bad_image, coverage_.no_caption, coverage_.aspect,
+                    coverage_.too_small, coverage_.too_short));
   }
   coverage_.in_order = items_per_epoch();
   make_order();
@@ -167,13 +180,18 @@ void Plan::add_usable(const index::Sample& sample, uint32_t shard_number, int64_
     if (is_long_enough(sample, shard_number)) usable_.push_back({number, 0, shard_number});
     return;
   }
-  const int32_t bucket = assign_bucket(buckets_, image->width, image->height);
-  if (options_.max_aspect_error > 0.0 &&
-      aspect_error(*image, buckets_[static_cast<size_t>(bucket)]) > options_.max_aspect_error) {
+  const BucketTable::Choice choice = table_->assign(image->width, image->height);
+  if (choice.too_small) {
+    ++coverage_.too_small;
+    return;
+  }
+  if (choice.too_far ||
+      (options_.max_aspect_error > 0.0 &&
+       aspect_error(*image, buckets_[static_cast<size_t>(choice.bucket)]) > options_.max_aspect_error)) {
     ++coverage_.aspect;
     return;
   }
-  usable_.push_back({number, bucket, shard_number});
+  usable_.push_back({number, choice.bucket, shard_number});
 }
 
 bool Plan::has_wanted_caption(const index::Shard& shard, const index::Sample& sample) const {

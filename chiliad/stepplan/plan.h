@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "chiliad/base/hash.h"
 #include "chiliad/index/index.h"
 #include "chiliad/spec/options/data.h"
+#include "chiliad/stepplan/buckets.h"
 #include "chiliad/stepplan/item.h"
 #include "chiliad/stepplan/journal.h"
 #include "chiliad/stepplan/order.h"
@@ -36,7 +38,8 @@ struct Coverage {
   int64_t in_order = 0;
   int64_t bad_image = 0;
   int64_t no_caption = 0;  ///< no caption in any of the wanted languages
-  int64_t aspect = 0;      ///< beyond max_aspect_error
+  int64_t aspect = 0;      ///< beyond max_aspect_error, or what the table of buckets takes
+  int64_t too_small = 0;   ///< pictures that would have to be made larger than the buckets' recipe allows
   int64_t over_limit = 0;  ///< beyond data.limit
   int64_t held_out = 0;    ///< kept for evaluation
   int64_t too_short = 0;   ///< mode pack: documents of fewer than two tokens, which have no target
@@ -124,6 +127,7 @@ class Plan {
   bool of_documents_;
   uint64_t seed_;
   TokenCount tokens_;
+  std::optional<BucketTable> table_;  // of pictures
   std::vector<Bucket> buckets_;
   std::vector<int64_t> shard_start_;  // first sample of each shard, and the end
   std::vector<uint32_t> languages_;
@@ -137,8 +141,7 @@ class Plan {
   Digest content_;
 };
 
-/// Side lengths of about resolution^2 pixels: multiples of bucket_step within [bucket_min, bucket_max];
-/// sorted.
+/// The shapes of a run's pictures, by its settings (buckets.h).
 [[nodiscard]] std::vector<Bucket> make_buckets(const spec::DataOptions& options);
 /// The bucket whose ratio is nearest by |ln|; the smaller index on ties.
 [[nodiscard]] int32_t assign_bucket(const std::vector<Bucket>& buckets, int64_t width, int64_t height);
