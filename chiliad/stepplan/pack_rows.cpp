@@ -135,7 +135,7 @@ class RowMaker {
   [[nodiscard]] PackedStep rows_by_slot() const;
   [[nodiscard]] Rows rows_of_rank(const std::vector<uint32_t>& mine) const;
   [[nodiscard]] Rows first_fit(std::vector<uint32_t> mine) const;
-  [[nodiscard]] MicroBatch finish(const std::vector<uint32_t>& row) const;
+  [[nodiscard]] MicroBatch finish(std::vector<uint32_t> row) const;
 
   const std::vector<Bucket>& buckets_;
   const PackOptions& options_;
@@ -148,11 +148,17 @@ Works RowMaker::overhead() const {
   return alone_work(pieces_.front().items.front(), buckets_, options_).overhead;
 }
 
-MicroBatch RowMaker::finish(const std::vector<uint32_t>& row) const {
+MicroBatch RowMaker::finish(std::vector<uint32_t> row) const {
   MicroBatch batch;
   batch.works = overhead_;
   int64_t tokens = 0;
   double squares = 0.0;
+  size_t count = 0;
+  for (const uint32_t number : row) count += pieces_[number].items.size();
+  batch.items.reserve(count);
+  std::sort(row.begin(), row.end(), [&](uint32_t a, uint32_t b) {
+    return comes_first(pieces_[a].items.front(), pieces_[b].items.front());
+  });
   for (const uint32_t number : row) {
     const Piece& piece = pieces_[number];
     batch.items.insert(batch.items.end(), piece.items.begin(), piece.items.end());
@@ -162,7 +168,7 @@ MicroBatch RowMaker::finish(const std::vector<uint32_t>& row) const {
       squares += static_cast<double>(item.num_tokens) * item.num_tokens;
     }
   }
-  std::sort(batch.items.begin(), batch.items.end(), comes_first);
+  if (count > row.size()) std::sort(batch.items.begin(), batch.items.end(), comes_first);
   if (planted_bug("dropped_leftovers") && batch.items.size() > 2) batch.items.pop_back();
   if (options_.row_work && !options_.item_works && !options_.packs_pictures())
     batch.works = {options_.row_work(tokens, squares)};
@@ -193,6 +199,9 @@ RowMaker::Rows RowMaker::first_fit(std::vector<uint32_t> mine) const {
 
 /// As many rows as first fit needs, of about equal work where that has room.
 RowMaker::Rows RowMaker::rows_of_rank(const std::vector<uint32_t>& mine) const {
+  int64_t tokens = 0;
+  for (const uint32_t piece : mine) tokens += loads_[piece].tokens;
+  if (tokens <= options_.max_tokens && !mine.empty()) return {mine};
   Rows rows = first_fit(mine);
   if (rows.size() < 2 || options_.in_order) return rows;
   std::vector<Load> loads;
@@ -219,7 +228,7 @@ PackedStep RowMaker::rows_by_rank() const {
   const auto ranks = even_out(loads_, bins(num_ranks, 0));
   size_t num_slots = 0;
   for (size_t rank = 0; rank < num_ranks; ++rank) {
-    for (const auto& row : rows_of_rank((*ranks)[rank])) add_slot(packed, rank, finish(row));
+    for (auto& row : rows_of_rank((*ranks)[rank])) add_slot(packed, rank, finish(std::move(row)));
     auto& slots = packed.slots[rank];
     std::stable_sort(slots.begin(), slots.end(),
                      [](const MicroBatch& a, const MicroBatch& b) { return a.work > b.work; });
@@ -256,8 +265,8 @@ PackedStep RowMaker::rows_by_slot() const {
     for (uint32_t rank = 0; rank < num_ranks; ++rank) ranks.emplace_back(packed.rank_work[rank], rank);
     std::sort(ranks.begin(), ranks.end());
     for (size_t i = 0; i < num_ranks; ++i) {
-      const auto& row = (*rows)[order[slot * num_ranks + i].second];
-      add_slot(packed, ranks[i].second, row.empty() ? MicroBatch{} : finish(row));
+      auto& row = (*rows)[order[slot * num_ranks + i].second];
+      add_slot(packed, ranks[i].second, row.empty() ? MicroBatch{} : finish(std::move(row)));
     }
   }
   return packed;
@@ -271,6 +280,7 @@ int64_t row_positions(const Item& item, const std::vector<Bucket>& buckets, cons
 }
 
 Works row_shares(const Item& item, const std::vector<Bucket>& buckets, const PackOptions& options) {
+  if (options.item_works) return options.item_works(item);
   return shares_of(alone_work(item, buckets, options));
 }
 
