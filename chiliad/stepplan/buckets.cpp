@@ -103,14 +103,15 @@ double cropped_part(int64_t width, int64_t height, Bucket bucket) {
   return 1.0 - std::min(ratio, 1.0 / ratio);
 }
 
-int32_t most_pixels_bucket(const std::vector<Bucket>& buckets, int64_t width, int64_t height,
-                           double max_crop) {
+int32_t most_pixels_bucket(std::span<const Bucket> buckets, int64_t width, int64_t height, double max_crop,
+                           bool may_enlarge) {
   CHILIAD_CHECK(!buckets.empty() && width > 0 && height > 0);
   int32_t best = -1;
   double best_kept = 0.0;
   double best_crop = 0.0;
   const auto pixels = static_cast<double>(width) * static_cast<double>(height);
   for (size_t i = 0; i < buckets.size(); ++i) {
+    if (!may_enlarge && (buckets[i].width > width || buckets[i].height > height)) continue;
     const double crop = cropped_part(width, height, buckets[i]);
     const double kept = crop > max_crop ? 0.0
                                         : std::min(static_cast<double>(buckets[i].width) * buckets[i].height,
@@ -153,8 +154,9 @@ BucketTable::BucketTable(const spec::DataOptions& options) : max_crop_(options.m
 void BucketTable::take_rule(const spec::DataOptions& options) {
   const std::string& choice = options.bucket_choice;
   const bool own = choice == "auto";
-  if (options.bucket_no_upscale) {
-    rule_ = Rule::kNoUpscale;
+  may_enlarge_ = !options.bucket_no_upscale;
+  if (!may_enlarge_) {
+    rule_ = choice == "most_pixels" ? Rule::kMostPixels : Rule::kNoUpscale;
     return;
   }
   if (choice == "ratio" || (own && options.buckets == "auto")) rule_ = Rule::kRatio;
@@ -184,9 +186,10 @@ BucketTable::Choice BucketTable::assign(int64_t width, int64_t height) const {
 
 BucketTable::Choice BucketTable::assign_in(const Group& group, int64_t width, int64_t height) const {
   if (rule_ == Rule::kMostPixels) {
-    const std::vector<Bucket> own(buckets_.begin() + static_cast<ptrdiff_t>(group.first),
-                                  buckets_.begin() + static_cast<ptrdiff_t>(group.last));
-    return {.bucket = static_cast<int32_t>(group.first) + most_pixels_bucket(own, width, height, max_crop_)};
+    const auto own = std::span(buckets_).subspan(group.first, group.last - group.first);
+    const int32_t at = most_pixels_bucket(own, width, height, max_crop_, may_enlarge_);
+    if (at < 0) return {.bucket = -1, .too_small = true};
+    return {.bucket = static_cast<int32_t>(group.first) + at};
   }
   // kohya prefers a bucket of the picture's own size.
   double ratio = linear_ratio(static_cast<double>(width), static_cast<double>(height));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "chiliad/spec/options/data.h"
@@ -42,15 +43,17 @@ class BucketTable {
   Rule rule_ = Rule::kRatio;
   double max_error_ = 0.0;  // of the linear rule; 0: any
   double max_crop_ = 0.0;
+  bool may_enlarge_ = true;
   int64_t step_ = 1;
   double area_ = 0.0;
 };
 
 /// The bucket that keeps most pixels of a picture of those that cut off at most `max_crop` of it: the least
 /// of the bucket's pixels and what of the picture's remain. The one that cuts off least where all cut off
-/// more, or several keep as many; the smaller index on ties.
-[[nodiscard]] int32_t most_pixels_bucket(const std::vector<Bucket>& buckets, int64_t width, int64_t height,
-                                         double max_crop);
+/// more, or several keep as many; the smaller index on ties. -1: all would enlarge the picture, which must
+/// not be.
+[[nodiscard]] int32_t most_pixels_bucket(std::span<const Bucket> buckets, int64_t width, int64_t height,
+                                         double max_crop, bool may_enlarge = true);
 
 /// Part of a picture that its bucket cuts off.
 [[nodiscard]] double cropped_part(int64_t width, int64_t height, Bucket bucket);

@@ -116,7 +116,7 @@ struct Plan::ClusterCache {
 };
 
 Plan::Plan(const index::Index& index, const spec::DataOptions& options, uint64_t seed, TokenCount tokens,
-           const Digest& documents, PlanPart part)
+           const Digest& documents, PlanPart part, std::shared_ptr<const OfflinePacks> packs)
     : index_(index),
       options_(options),
       of_documents_(documents != Digest{}),
@@ -124,6 +124,7 @@ Plan::Plan(const index::Index& index, const spec::DataOptions& options, uint64_t
       tokens_(std::move(tokens)),
       table_(of_documents_ ? std::nullopt : std::make_optional<BucketTable>(options)),
       buckets_(of_documents_ ? std::vector<Bucket>{{}} : table_->buckets()),
+      packs_(part == PlanPart::kTraining ? std::move(packs) : nullptr),
       cache_(std::make_unique<ClusterCache>()),
       content_(content_digest_of(options, documents)) {
   check_options(options);
@@ -145,6 +146,7 @@ Plan::Plan(const index::Index& index, const spec::DataOptions& options, uint64_t
                     coverage_.too_small, coverage_.too_short));
   }
   coverage_.in_order = items_per_epoch();
+  if (packs_ != nullptr) take_packs(documents);
   make_order();
   group_buckets();
 }
@@ -261,17 +263,43 @@ void Plan::choose_part(PlanPart part) {
   if (part == PlanPart::kHeldOut) std::swap(usable_, other_);
 }
 
-void Plan::make_order() {
+std::vector<int64_t> block_ends(const index::Index& index) {
   // Samples outside of every block would be lost: a block reaches to the first sample of the next one.
-  std::vector<int64_t> block_ends;
-  for (size_t s = 0; s < index_.shards().size(); ++s) {
-    const auto& blocks = index_.shards()[s].blocks;
-    for (size_t b = 1; b < blocks.size(); ++b) block_ends.push_back(shard_start_[s] + blocks[b].first_sample);
-    block_ends.push_back(shard_start_[s + 1]);
+  std::vector<int64_t> ends;
+  int64_t first = 0;
+  for (const index::Shard& shard : index.shards()) {
+    for (size_t b = 1; b < shard.blocks.size(); ++b) ends.push_back(first + shard.blocks[b].first_sample);
+    first += static_cast<int64_t>(shard.samples.size());
+    ends.push_back(first);
+  }
+  return ends;
+}
+
+void Plan::take_packs(const Digest& documents) {
+  const auto now = packs_identity(index_.manifest().digest, documents, options_);
+  check_packs(packs_->identity(), now, options_.packs.empty() ? "the packs" : options_.packs);
+  std::vector<int64_t> packed;
+  for (int64_t p = 0; p < packs_->num_packs(); ++p)
+    packed.insert(packed.end(), packs_->samples(p).begin(), packs_->samples(p).end());
+  std::sort(packed.begin(), packed.end());
+  if (packed != samples())
+    throw CorruptData("data.packs",
+                      fmt::format("expected each of the {} samples in one pack, got {} places. Make it "
+                                  "again with `chiliad data pack`",
+                                  usable_.size(), packed.size()));
+  content_ = Hasher().add(content_).add("packs").add(packs_->digest()).digest();
+}
+
+void Plan::make_order() {
+  if (packs_ != nullptr) {  // a window is one of those that were packed together
+    const OrderOptions order{parse_order(options_.order), 1, options_.batch, seed_};
+    order_ = std::make_unique<Order>(packs_->group_sizes(), order);
+    steps_per_epoch_ = order_->steps_per_epoch();
+    return;
   }
   std::vector<int64_t> block_items;
   size_t at = 0;
-  for (const int64_t end : block_ends) {
+  for (const int64_t end : block_ends(index_)) {
     const size_t first = at;
     while (at < usable_.size() && usable_[at].sample < end) ++at;
     if (at > first) block_items.push_back(static_cast<int64_t>(at - first));
@@ -283,7 +311,7 @@ void Plan::make_order() {
 }
 
 void Plan::group_buckets() {
-  if (options_.shape_clusters == 1 || packs_documents()) return;
+  if (options_.shape_clusters == 1 || packs_documents() || packs_ != nullptr) return;
   std::vector<int64_t> counts(buckets_.size());
   for (const Usable& usable : usable_) ++counts[static_cast<size_t>(usable.bucket)];
   int64_t before = 0;
@@ -329,6 +357,21 @@ std::vector<uint32_t> Plan::captions_of(const index::Shard& shard, const index::
 
 std::vector<uint32_t> Plan::captions_of(int64_t sample) const {
   return captions_of(index_.shard_of(sample), index_.sample(sample));
+}
+
+uint32_t Plan::longest_tokens(int64_t sample) const {
+  const auto after = std::upper_bound(shard_start_.begin(), shard_start_.end(), sample);
+  const auto shard = static_cast<uint32_t>(after - shard_start_.begin() - 1);
+  uint32_t longest = 1;
+  for (const uint32_t caption : captions_of(sample)) longest = std::max(longest, item_tokens(shard, caption));
+  return longest;
+}
+
+std::vector<int64_t> Plan::samples() const {
+  std::vector<int64_t> numbers;
+  numbers.reserve(usable_.size());
+  for (const Usable& usable : usable_) numbers.push_back(usable.sample);
+  return numbers;
 }
 
 std::vector<Plan::Planned> Plan::planned() const {
@@ -382,13 +425,26 @@ Step Plan::select(int64_t step, const Journal& journal) const {
           ? order_->items(selected.epoch, selected.window, window.step_start(j), window.step_start(j + 1))
           : clustered_items(selected.epoch, selected.window, in_epoch);
   selected.items.reserve(items.size());
-  for (const int64_t index : items) {
-    Item item = make_item(usable_[static_cast<size_t>(index)], selected.epoch);
-    item.position = static_cast<uint32_t>(selected.items.size());
-    item.weight = journal.weight(item.sample, step);
-    selected.items.push_back(item);
-  }
+  for (const int64_t ordered : items) add_items(ordered, selected, journal);
   return selected;
+}
+
+// The item, or those of the pack, that the order holds there.
+void Plan::add_items(int64_t ordered, Step& step, const Journal& journal) const {
+  const auto add = [&](const Usable& usable, int32_t pack) {
+    Item item = make_item(usable, step.epoch);
+    item.position = static_cast<uint32_t>(step.items.size());
+    item.weight = journal.weight(item.sample, step.step);
+    item.pack = pack;
+    step.items.push_back(item);
+  };
+  if (packs_ == nullptr) return add(usable_[static_cast<size_t>(ordered)], -1);
+  const int32_t pack = step.items.empty() ? 0 : step.items.back().pack + 1;
+  for (const int64_t sample : packs_->samples(ordered)) {
+    add(*std::lower_bound(usable_.begin(), usable_.end(), sample,
+                          [](const Usable& usable, int64_t number) { return usable.sample < number; }),
+        pack);
+  }
 }
 
 Cursor Plan::cursor(int64_t next_step, const Journal& journal) const {

@@ -13,6 +13,7 @@
 #include "chiliad/stepplan/buckets.h"
 #include "chiliad/stepplan/item.h"
 #include "chiliad/stepplan/journal.h"
+#include "chiliad/stepplan/offline_packs.h"
 #include "chiliad/stepplan/order.h"
 
 namespace chiliad::stepplan {
@@ -64,10 +65,12 @@ enum class PlanPart {
 class Plan {
  public:
   /// `documents`: digest of the encoder that `tokens` counts for, where items are documents (mode pack),
-  /// whose content it is; none: they are pictures. Throws InvalidInput if no item is left, with the coverage
-  /// in the message.
+  /// whose content it is; none: they are pictures. `packs`, kept: what a step takes, `batch` of them; none:
+  /// it takes items. Throws InvalidInput if no item is left, with the coverage in the message, and for packs
+  /// that were made for other data.
   Plan(const index::Index& index, const spec::DataOptions& options, uint64_t seed, TokenCount tokens,
-       const Digest& documents = {}, PlanPart part = PlanPart::kTraining);
+       const Digest& documents = {}, PlanPart part = PlanPart::kTraining,
+       std::shared_ptr<const OfflinePacks> packs = {});
   ~Plan();
   Plan(Plan&&) noexcept;
   Plan& operator=(Plan&&) = delete;
@@ -86,6 +89,10 @@ class Plan {
   /// Captions that may be drawn for a sample, by their numbers in its shard; none where captions are not
   /// wanted.
   [[nodiscard]] std::vector<uint32_t> captions_of(int64_t sample) const;
+  /// Tokens of the longest of them, as an item of it may have.
+  [[nodiscard]] uint32_t longest_tokens(int64_t sample) const;
+  /// Samples that training shows, ascending.
+  [[nodiscard]] std::vector<int64_t> samples() const;
   /// Documents have one, of no pixels.
   [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
   [[nodiscard]] bool packs_documents() const { return of_documents_; }
@@ -116,6 +123,8 @@ class Plan {
   [[nodiscard]] std::vector<Usable> take_keyed(int64_t count, uint64_t key);
   void choose_part(PlanPart part);
   void make_order();
+  void take_packs(const Digest& documents);
+  void add_items(int64_t ordered, Step& step, const Journal& journal) const;
   void group_buckets();
   [[nodiscard]] std::vector<int64_t> clustered_items(int64_t epoch, int64_t window, int64_t step) const;
   [[nodiscard]] std::vector<uint32_t> captions_of(const index::Shard& shard,
@@ -131,8 +140,9 @@ class Plan {
   std::vector<Bucket> buckets_;
   std::vector<int64_t> shard_start_;  // first sample of each shard, and the end
   std::vector<uint32_t> languages_;
-  std::vector<Usable> usable_;  // by sample
-  std::vector<Usable> other_;   // of the other part, by sample
+  std::vector<Usable> usable_;                 // by sample
+  std::vector<Usable> other_;                  // of the other part, by sample
+  std::shared_ptr<const OfflinePacks> packs_;  // shared with whoever opened it
   std::unique_ptr<Order> order_;
   std::vector<int32_t> bucket_group_;    // of each bucket, where shape_clusters > 1
   std::unique_ptr<ClusterCache> cache_;  // the window sorted last
@@ -140,6 +150,9 @@ class Plan {
   int64_t steps_per_epoch_ = 0;
   Digest content_;
 };
+
+/// Where blocks of the index end, in samples; those outside of every block count to the one before.
+[[nodiscard]] std::vector<int64_t> block_ends(const index::Index& index);
 
 /// The shapes of a run's pictures, by its settings (buckets.h).
 [[nodiscard]] std::vector<Bucket> make_buckets(const spec::DataOptions& options);
