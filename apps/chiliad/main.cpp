@@ -25,6 +25,7 @@ void add_verbs(CLI::App& app, Action& action) {
   add_data_build(*data, action);
   add_data_stats(*data, action);
   add_data_verify(*data, action);
+  add_data_pack(*data, action);
   add_data_plan(*data, action);
   add_encode(app, action);
   add_data_show(*data, action);

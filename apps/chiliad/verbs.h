@@ -15,6 +15,7 @@ void add_data_index(CLI::App& parent, Action& action);
 void add_data_build(CLI::App& parent, Action& action);
 void add_data_stats(CLI::App& parent, Action& action);
 void add_data_verify(CLI::App& parent, Action& action);
+void add_data_pack(CLI::App& parent, Action& action);
 void add_data_plan(CLI::App& parent, Action& action);
 void add_encode(CLI::App& parent, Action& action);
 void add_data_show(CLI::App& parent, Action& action);

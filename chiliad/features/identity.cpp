@@ -94,6 +94,10 @@ Identity identity_of(const spec::RunFile& run, Kind kind) {
     add("data.bucket_step", fmt::format("{}", data.bucket_step));
     add("data.bucket_min", fmt::format("{}", data.bucket_min));
     add("data.bucket_max", fmt::format("{}", data.bucket_max));
+    if (data.buckets != "auto") add("data.buckets", data.buckets);
+    if (data.bucket_choice != "auto") add("data.bucket_choice", data.bucket_choice);
+    if (data.bucket_choice == "most_pixels") add("data.max_crop", fmt::format("{}", data.max_crop));
+    if (data.bucket_no_upscale) add("data.bucket_no_upscale", "true");
     add("data.background", data.background);
     add("data.flip", data.flip ? "true" : "false");
     if (data.dct_margin != 0.0) add("data.dct_margin", fmt::format("{}", data.dct_margin));

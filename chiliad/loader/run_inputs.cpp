@@ -8,6 +8,7 @@
 #include "chiliad/base/error.h"
 #include "chiliad/features/identity.h"
 #include "chiliad/image/color.h"
+#include "chiliad/io/file.h"
 #include "chiliad/stepplan/work_model.h"
 #include "chiliad/text/byte_tokenizer.h"
 
@@ -28,6 +29,7 @@ std::shared_ptr<const text::DocumentEncoder> open_documents(const spec::RunFile&
 /// Every picture has room in a pack.
 void check_largest_picture(const spec::RunFile& run, const stepplan::PicturePositions& positions) {
   const int64_t text = spec::reads_captions(run.model) ? run.model.text_max_tokens : 0;
+  if (run.data.bucket_no_upscale) return;  // `pack` refuses one that is too large
   for (const stepplan::Bucket bucket : stepplan::make_buckets(run.data)) {
     const int64_t needed = positions(bucket, text);
     if (needed <= run.data.micro_batch_tokens) continue;
@@ -37,6 +39,15 @@ void check_largest_picture(const spec::RunFile& run, const stepplan::PicturePosi
                     "Raise it, or lower data.resolution",
                     needed, bucket.width, bucket.height, run.data.micro_batch_tokens));
   }
+}
+
+constexpr int64_t kMaxPacksBytes = int64_t{1} << 36;
+
+std::shared_ptr<const stepplan::OfflinePacks> open_packs(const spec::DataOptions& data) {
+  if (data.packs.empty()) return nullptr;
+  const auto bytes = io::read_file(data.packs, kMaxPacksBytes);
+  return std::make_shared<const stepplan::OfflinePacks>(
+      stepplan::OfflinePacks::from_bytes(bytes, data.packs));
 }
 
 std::shared_ptr<const features::Column> open_column(const spec::RunFile& run, const index::Index& index,
@@ -68,10 +79,12 @@ RunInputs open_inputs(const spec::RunFile& run, const index::Index& index) {
 
 stepplan::Plan open_plan(const spec::RunFile& run, const index::Index& index, const RunInputs& inputs,
                          stepplan::PlanPart part, const PlanProgress& progress) {
+  const auto packs = open_packs(run.data);
   const auto plan = [&](stepplan::TokenCount counts, const Digest& counted = {},
                         const Digest& documents = {}) {
     stepplan::PlanFiles files;
     files.counted = counted;
+    files.packs = packs;
     files.progress = progress;
     return stepplan::Plan(index, run.data, run.run.seed, std::move(counts), documents, part, files);
   };
@@ -88,6 +101,10 @@ stepplan::Plan open_plan(const spec::RunFile& run, const index::Index& index, co
 
 LoaderOptions loader_options(const spec::RunFile& run, const RunInputs& inputs, const spec::Rates& rates,
                              int rank, int num_ranks) {
+  if (run.data.mode == "pad")
+    throw InvalidInput(
+        "data.mode",
+        "expected bucket or pack for training, got pad, which is for `chiliad data plan`. Change it");
   LoaderOptions options;
   options.rank = rank;
   options.pack = pack_options(run, rates, num_ranks);
@@ -117,12 +134,17 @@ stepplan::PackOptions pack_options(const spec::RunFile& run, const spec::Rates& 
   options.num_ranks = num_ranks;
   options.max_items = run.data.micro_batch_items;
   const bool packs = run.data.mode == "pack";
+  options.pad = run.data.mode == "pad";
+  options.sync = run.parallel.dp_shard > 1 ? stepplan::Sync::kSlot : stepplan::Sync::kStep;
   if (packs) options.max_tokens = run.data.micro_batch_tokens;
   if (spec::is_language_model(run.model)) {
+    options.max_tokens = run.data.micro_batch_tokens;
     options.row_work = stepplan::make_row_work(run.model, rates);
     return options;
   }
   options.work = stepplan::make_work_model(run.model, rates);
+  options.components = stepplan::balanced_components(run.model);
+  if (!options.components.empty()) options.component_work = stepplan::make_component_work(run.model, rates);
   if (!packs) return options;
   options.positions = stepplan::make_picture_positions(run.model);
   check_largest_picture(run, options.positions);

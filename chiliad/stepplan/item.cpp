@@ -13,6 +13,9 @@ Digest Step::digest() const {
     hasher.add(static_cast<uint64_t>(item.num_tokens)).add(static_cast<double>(item.crop_x));
     hasher.add(static_cast<double>(item.crop_y)).add(item.flip ? 1 : 0).add(static_cast<double>(item.weight));
     hasher.add(item.draw_key);
+    // Only where used: steps from before they existed keep their digest.
+    if (item.num_tiles > 0) hasher.add("images").add(int64_t{item.image_tokens}).add(int64_t{item.num_tiles});
+    if (item.pack >= 0) hasher.add("pack").add(item.pack);
   }
   return hasher.digest();
 }

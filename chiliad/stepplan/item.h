@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -14,6 +15,11 @@ struct Bucket {
   auto operator<=>(const Bucket&) const = default;
 };
 
+/// Predicted seconds of forward + backward by component of the model: a vision encoder, a backbone.
+/// Components that a model lacks stay 0.
+inline constexpr int kMaxComponents = 4;
+using Works = std::array<double, kMaxComponents>;
+
 /// One item of a step: which sample, in which shape, with which draws. Content only: nothing of ranks.
 struct Item {
   int64_t sample = 0;     ///< number in the index
@@ -23,6 +29,9 @@ struct Item {
   /// Of that caption (1 where there is none: the null caption). Mode pack: positions of the document, each of
   /// which has a target.
   uint32_t num_tokens = 0;
+  uint32_t image_tokens = 0;  ///< of num_tokens: positions of its pictures, in spans that stay whole
+  uint32_t num_tiles = 0;     ///< pictures that the vision encoder sees for it
+  int32_t pack = -1;          ///< offline pack in the step: its items share a row; -1: none
   float crop_x = 0.5F;
   float crop_y = 0.5F;
   bool flip = false;
@@ -46,6 +55,7 @@ struct MicroBatch {
   int32_t bucket = 0;       ///< 0 in mode pack
   std::vector<Item> items;  ///< empty: a slot without work
   double work = 0.0;        ///< predicted seconds of forward + backward
+  Works works{};            ///< the same by component
   /// Of all items' captions; of documents the length of the row.
   [[nodiscard]] int64_t num_tokens() const;
 };

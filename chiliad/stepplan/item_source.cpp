@@ -82,9 +82,9 @@ struct ItemSource::ClusterCache {
 
 ItemSource::ItemSource(SourceInputs inputs)
     : inputs_(std::move(inputs)),
-      usable_(inputs_.options, inputs_.buckets, inputs_.of_documents, inputs_.tokens),
+      usable_(inputs_.options, inputs_.shapes, inputs_.of_documents, inputs_.tokens),
       clusters_(std::make_unique<ClusterCache>()) {
-  inputs_.table.num_buckets = inputs_.buckets.size();
+  if (inputs_.shapes) inputs_.table.num_buckets = inputs_.shapes->buckets().size();
   table_ = make_block_table(*inputs_.columns, usable_, inputs_.table);
   if (table_.num_items == 0) return;
   const spec::DataOptions& options = inputs_.options;
@@ -169,6 +169,23 @@ void ItemSource::append_items(int64_t epoch, int64_t window, const std::vector<I
     if (block == nullptr) block = blocks_->get(place.block);
     items.push_back(make_item(*block, place.item, epoch));
   }
+}
+
+void ItemSource::sample_item(int64_t epoch, int64_t block, int64_t sample, std::vector<Item>& items) const {
+  const auto held = blocks_->get(static_cast<uint32_t>(block));
+  const auto at = std::lower_bound(held->offset.begin(), held->offset.end(), sample - held->rows.first_sample);
+  CHILIAD_CHECK(at != held->offset.end() && *at == sample - held->rows.first_sample, "sample {} is no item of block {}",
+                sample, block);
+  items.push_back(make_item(*held, static_cast<size_t>(at - held->offset.begin()), epoch));
+}
+
+std::vector<int64_t> ItemSource::samples() const {
+  std::vector<int64_t> numbers;
+  for (int64_t block = 0; block < inputs_.columns->num_blocks(); ++block) {
+    const auto held = blocks_->get(static_cast<uint32_t>(block));
+    for (const uint32_t offset : held->offset) numbers.push_back(held->rows.first_sample + offset);
+  }
+  return numbers;
 }
 
 void ItemSource::draw_caption(const BlockItemsCache::BlockItems& block, size_t i, int64_t epoch,

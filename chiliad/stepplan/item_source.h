@@ -5,6 +5,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -58,7 +59,7 @@ class BlockItemsCache {
 struct SourceInputs {
   std::unique_ptr<index::SampleColumns> columns;
   spec::DataOptions options;  ///< its own
-  std::vector<Bucket> buckets;
+  std::optional<BucketTable> shapes{};  ///< of pictures
   bool of_documents = false;
   TokenCount tokens;
   uint64_t seed = 0;
@@ -83,6 +84,11 @@ class ItemSource {
   int64_t step_items(int64_t epoch, int64_t step, std::vector<Item>& items) const;
   /// Appends the items [first, last) of the source's epochs one after another.
   void row_items(int64_t first, int64_t last, std::vector<Item>& items) const;
+
+  /// Appends the item that a sample is in an epoch; the sample is an item, and lies in `block` of the columns.
+  void sample_item(int64_t epoch, int64_t block, int64_t sample, std::vector<Item>& items) const;
+  /// Of all items, ascending.
+  [[nodiscard]] std::vector<int64_t> samples() const;
 
   /// A sample that the source's plan holds, in training or held out.
   struct Planned {

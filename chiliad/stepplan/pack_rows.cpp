@@ -1,10 +1,11 @@
-// How a step of pieces, documents or pictures, is cut:
-// 1. Pieces go to ranks, those of most work first, each to the rank that has least.
-// 2. While it helps, the rank with the most work gives a piece to another one or swaps one with it.
-// 3. Each rank's pieces fill rows, the longest first, each into the first row with room. Then the rows of
-// a
-//    rank are evened out: as many as there are, each piece to the row of least work that has room.
-// 4. Rows are handed out by work, so that ranks do like amounts in the same slot; ranks get equal slots.
+// How a step of documents or pictures is cut into rows:
+// 1. Whoever cannot be divided, an item or an offline pack of items, is a piece.
+// 2. Ranks wait once a step: pieces are evened out over ranks (even_out.h); each rank's pieces fill as few
+// rows as
+//    first fit needs, and are evened out over these.
+//    Ranks wait in each slot: pieces are evened out over the rows of all ranks; rows of like work share a
+//    slot.
+// 3. Ranks get equal slots, those of most work first.
 #include "chiliad/stepplan/pack_rows.h"
 
 #include <fmt/core.h>
@@ -16,159 +17,93 @@
 #include <utility>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/planted.h"
+#include "chiliad/stepplan/even_out.h"
 
 namespace chiliad::stepplan {
 namespace {
 
-constexpr size_t kMaxPartners = 8;
-constexpr int kRoundsPerRank = 24;
-constexpr double kGoodEnough = 1.001;
-
 struct Piece {
-  const Item* item = nullptr;
-  int64_t tokens = 0;  // positions of a row
-  double work = 0.0;   // without the overhead of a row
-
-  // Most work first; then the plan's order, so that the result is one.
-  bool operator<(const Piece& other) const {
-    return work != other.work ? work > other.work : item->position < other.item->position;
-  }
+  std::span<const Item> items;
+  Load load;
 };
 
-using Pieces = std::vector<Piece>;  // sorted
-
-double sum_of_work(const Pieces& pieces) {
-  double sum = 0.0;
-  for (const Piece& piece : pieces) sum += piece.work;
-  return sum;
+double sum_of(const Works& works) {
+  return std::accumulate(works.begin(), works.end(), 0.0);
 }
 
-struct Swap {
-  size_t taker = 0;
-  size_t given = 0;
-  std::optional<size_t> taken;
-  double worst = 0.0;
+/// Work of an item alone in a row, and what of it is the row's overhead: what is left of two such rows above
+/// one with both.
+struct AloneWork {
+  Works whole{};
+  Works overhead{};
 };
 
-class Ranks {
- public:
-  Ranks(Pieces all, size_t count) : pieces_(count), load_(count) {
-    std::sort(all.begin(), all.end());
-    for (const Piece& piece : all) {  // stays sorted
-      const size_t least = static_cast<size_t>(std::min_element(load_.begin(), load_.end()) - load_.begin());
-      pieces_[least].push_back(piece);
-      load_[least] += piece.work;
-    }
-  }
-
-  void even_out() {
-    const double mean = std::accumulate(load_.begin(), load_.end(), 0.0) / static_cast<double>(load_.size());
-    const int max_rounds = kRoundsPerRank * static_cast<int>(load_.size());
-    for (int round = 0; round < max_rounds; ++round) {
-      const auto giver = static_cast<size_t>(std::max_element(load_.begin(), load_.end()) - load_.begin());
-      if (load_[giver] <= kGoodEnough * mean || !improve(giver)) return;
-    }
-  }
-
-  [[nodiscard]] const std::vector<Pieces>& pieces() const { return pieces_; }
-
- private:
-  bool improve(size_t giver) {
-    std::vector<size_t> by_load(load_.size());
-    std::iota(by_load.begin(), by_load.end(), 0);
-    std::stable_sort(by_load.begin(), by_load.end(), [&](size_t a, size_t b) { return load_[a] < load_[b]; });
-    Swap best;
-    best.worst = load_[giver] * (1.0 - 1e-6);
-    const size_t before = pieces_[giver].size();
-    bool found = false;
-    for (size_t i = 0; i < std::min(kMaxPartners, by_load.size() - 1); ++i)
-      found |= find_swap(giver, by_load[i], best);
-    if (!found || before == 0) return false;
-    apply(giver, best);
-    return true;
-  }
-
-  // Of each piece the best partner is the one that halves the difference; it or its neighbour is taken.
-  bool find_swap(size_t giver, size_t taker, Swap& best) const {
-    const double half = (load_[giver] - load_[taker]) / 2.0;
-    bool found = false;
-    const auto consider = [&](size_t given, std::optional<size_t> taken) {
-      const double moved = pieces_[giver][given].work - (taken ? pieces_[taker][*taken].work : 0.0);
-      const double worst = std::max(load_[giver] - moved, load_[taker] + moved);
-      if (moved <= 0.0 || worst >= best.worst) return;
-      best = {taker, given, taken, worst};
-      found = true;
-    };
-    const Pieces& theirs = pieces_[taker];
-    for (size_t given = 0; given < pieces_[giver].size(); ++given) {
-      consider(given, std::nullopt);
-      const double wanted = pieces_[giver][given].work - half;
-      const auto at =
-          std::partition_point(theirs.begin(), theirs.end(), [&](const Piece& d) { return d.work > wanted; });
-      const auto near = static_cast<size_t>(at - theirs.begin());
-      if (near < theirs.size()) consider(given, near);
-      if (near > 0) consider(given, near - 1);
-    }
-    return found;
-  }
-
-  void apply(size_t giver, const Swap& swap) {
-    const Piece given = take(giver, swap.given);
-    if (swap.taken) put(giver, take(swap.taker, *swap.taken));
-    put(swap.taker, given);
-  }
-  Piece take(size_t rank, size_t at) {
-    const Piece piece = pieces_[rank][at];
-    pieces_[rank].erase(pieces_[rank].begin() + static_cast<ptrdiff_t>(at));
-    load_[rank] = sum_of_work(pieces_[rank]);
-    return piece;
-  }
-  void put(size_t rank, const Piece& piece) {
-    auto& list = pieces_[rank];
-    list.insert(std::upper_bound(list.begin(), list.end(), piece), piece);
-    load_[rank] = sum_of_work(list);
-  }
-
-  std::vector<Pieces> pieces_;  // of each rank
-  std::vector<double> load_;
-};
-
-struct Row {
-  Pieces pieces;
-  int64_t tokens = 0;
-  double work = 0.0;  // of its pieces
-
-  void add(const Piece& piece) {
-    pieces.push_back(piece);
-    tokens += piece.tokens;
-    work += piece.work;
-  }
-};
-
-std::vector<Row> first_fit(const Pieces& pieces, int64_t max_tokens) {
-  std::vector<Row> rows;
-  for (const Piece& piece : pieces) {  // more work is more tokens
-    const auto room = [&](const Row& row) { return row.tokens + piece.tokens <= max_tokens; };
-    auto row = std::find_if(rows.begin(), rows.end(), room);
-    if (row == rows.end()) row = rows.emplace(rows.end());
-    row->add(piece);
-  }
-  return rows;
+AloneWork from_two(const Works& one, const Works& two) {
+  AloneWork alone;
+  alone.whole = one;
+  for (size_t c = 0; c < one.size(); ++c) alone.overhead[c] = 2.0 * one[c] - two[c];
+  return alone;
 }
 
-/// The same number of rows, of about equal work; nothing where they are too full for that.
-std::optional<std::vector<Row>> even_rows(const Pieces& pieces, size_t count, int64_t max_tokens) {
-  std::vector<Row> rows(count);
-  for (const Piece& piece : pieces) {
-    Row* least = nullptr;
-    for (Row& row : rows) {
-      if (row.tokens + piece.tokens > max_tokens) continue;
-      if (least == nullptr || row.work < least->work) least = &row;
-    }
-    if (least == nullptr) return std::nullopt;
-    least->add(piece);
+AloneWork alone_work(const Item& item, const std::vector<Bucket>& buckets, const PackOptions& options) {
+  if (options.item_works) {
+    AloneWork alone{options.item_works(item), options.row_overhead};
+    for (size_t c = 0; c < alone.whole.size(); ++c) alone.whole[c] += alone.overhead[c];
+    return alone;
   }
-  return rows;
+  if (options.packs_pictures()) {
+    const Bucket bucket = buckets.at(static_cast<size_t>(item.bucket));
+    if (options.component_work)
+      return from_two(options.component_work(bucket, 1, item.num_tokens),
+                      options.component_work(bucket, 2, item.num_tokens));
+    return from_two({options.work(bucket, 1, item.num_tokens)}, {options.work(bucket, 2, item.num_tokens)});
+  }
+  const double tokens = item.num_tokens;
+  return from_two({options.row_work(item.num_tokens, tokens * tokens)},
+                  {options.row_work(2 * int64_t{item.num_tokens}, 2.0 * tokens * tokens)});
+}
+
+Works shares_of(const AloneWork& alone) {
+  Works shares = alone.whole;
+  for (size_t c = 0; c < shares.size(); ++c) shares[c] -= alone.overhead[c];
+  return shares;
+}
+
+[[noreturn]] void refuse(const Piece& piece, const std::vector<Bucket>& buckets, const PackOptions& options) {
+  const Item& item = piece.items.front();
+  std::string what = fmt::format("an offline pack of {} items", piece.items.size());
+  if (item.pack < 0) {
+    const Bucket bucket = buckets.at(static_cast<size_t>(item.bucket));
+    what = options.packs_pictures() ? fmt::format("a picture of {} x {} pixels", bucket.width, bucket.height)
+                                    : std::string("a document");
+  }
+  throw InvalidInput("data.micro_batch_tokens",
+                     fmt::format("expected at least the {} positions of {}, got {}. Did you mean {}?",
+                                 piece.load.tokens, what, options.max_tokens, piece.load.tokens));
+}
+
+std::vector<Piece> pieces_of(const Step& step, const std::vector<Bucket>& buckets,
+                             const PackOptions& options) {
+  std::vector<Piece> pieces;
+  pieces.reserve(step.items.size());
+  const std::span<const Item> items(step.items);
+  for (size_t first = 0; first < items.size();) {
+    size_t last = first + 1;
+    while (last < items.size() && items[first].pack >= 0 && items[last].pack == items[first].pack) ++last;
+    Piece& piece = pieces.emplace_back();
+    piece.items = items.subspan(first, last - first);
+    for (const Item& item : piece.items) {
+      piece.load.tokens += row_positions(item, buckets, options);
+      const Works shares = row_shares(item, buckets, options);
+      for (size_t c = 0; c < shares.size(); ++c) piece.load.works[c] += shares[c];
+    }
+    piece.load.total = sum_of(piece.load.works);
+    CHILIAD_CHECK(piece.load.tokens >= 1, "an item of no positions");
+    if (piece.load.tokens > options.max_tokens) refuse(piece, buckets, options);
+    first = last;
+  }
+  return pieces;
 }
 
 /// Documents are in the plan's order; pictures by shape, then in that order.
@@ -176,66 +111,165 @@ bool comes_first(const Item& a, const Item& b) {
   return a.bucket != b.bucket ? a.bucket < b.bucket : a.position < b.position;
 }
 
-/// Work of an item alone in a row, and what of it is the row's overhead: what is left of two such rows above
-/// one with both.
-struct AloneWork {
-  double whole = 0.0;
-  double overhead = 0.0;
-};
-AloneWork alone_work(const Item& item, const std::vector<Bucket>& buckets, const PackOptions& options) {
-  const double tokens = item.num_tokens;
-  if (options.packs_pictures()) {
-    const Bucket bucket = buckets.at(static_cast<size_t>(item.bucket));
-    const double one = options.work(bucket, 1, item.num_tokens);
-    return {one, 2.0 * one - options.work(bucket, 2, item.num_tokens)};
+class RowMaker {
+ public:
+  RowMaker(const Step& step, const std::vector<Bucket>& buckets, const PackOptions& options)
+      : buckets_(buckets), options_(options), pieces_(pieces_of(step, buckets, options)) {
+    loads_.reserve(pieces_.size());
+    for (const Piece& piece : pieces_) loads_.push_back(piece.load);
+    if (!pieces_.empty()) overhead_ = overhead();
   }
-  const double one = options.row_work(item.num_tokens, tokens * tokens);
-  return {one, 2.0 * one - options.row_work(2 * int64_t{item.num_tokens}, 2.0 * tokens * tokens)};
+
+  [[nodiscard]] PackedStep make() const {
+    return options_.sync == Sync::kSlot && !options_.in_order ? rows_by_slot() : rows_by_rank();
+  }
+
+ private:
+  using Rows = std::vector<std::vector<uint32_t>>;  // numbers of pieces
+
+  [[nodiscard]] EvenOutOptions bins(size_t count, int64_t max_tokens) const {
+    return {count, options_.num_components(), max_tokens, options_.in_order};
+  }
+  [[nodiscard]] Works overhead() const;
+  [[nodiscard]] PackedStep rows_by_rank() const;
+  [[nodiscard]] PackedStep rows_by_slot() const;
+  [[nodiscard]] Rows rows_of_rank(const std::vector<uint32_t>& mine) const;
+  [[nodiscard]] Rows first_fit(std::vector<uint32_t> mine) const;
+  [[nodiscard]] MicroBatch finish(std::vector<uint32_t> row) const;
+
+  const std::vector<Bucket>& buckets_;
+  const PackOptions& options_;
+  std::vector<Piece> pieces_;
+  std::vector<Load> loads_;
+  Works overhead_{};  // of a row
+};
+
+Works RowMaker::overhead() const {
+  return alone_work(pieces_.front().items.front(), buckets_, options_).overhead;
 }
 
-double work_of_row(const Row& row, const std::vector<Bucket>& buckets, const PackOptions& options) {
-  if (options.packs_pictures())
-    return row.work + alone_work(*row.pieces.front().item, buckets, options).overhead;
-  double squares = 0.0;
-  for (const Piece& piece : row.pieces)
-    squares += static_cast<double>(piece.tokens) * static_cast<double>(piece.tokens);
-  return options.row_work(row.tokens, squares);
-}
-
-MicroBatch finish_row(const Row& row, const std::vector<Bucket>& buckets, const PackOptions& options) {
+MicroBatch RowMaker::finish(std::vector<uint32_t> row) const {
   MicroBatch batch;
-  for (const Piece& piece : row.pieces) batch.items.push_back(*piece.item);
-  std::sort(batch.items.begin(), batch.items.end(), comes_first);
-  batch.work = work_of_row(row, buckets, options);
+  batch.works = overhead_;
+  int64_t tokens = 0;
+  double squares = 0.0;
+  size_t count = 0;
+  for (const uint32_t number : row) count += pieces_[number].items.size();
+  batch.items.reserve(count);
+  std::sort(row.begin(), row.end(), [&](uint32_t a, uint32_t b) {
+    return comes_first(pieces_[a].items.front(), pieces_[b].items.front());
+  });
+  for (const uint32_t number : row) {
+    const Piece& piece = pieces_[number];
+    batch.items.insert(batch.items.end(), piece.items.begin(), piece.items.end());
+    for (size_t c = 0; c < batch.works.size(); ++c) batch.works[c] += piece.load.works[c];
+    for (const Item& item : piece.items) {
+      tokens += item.num_tokens;
+      squares += static_cast<double>(item.num_tokens) * item.num_tokens;
+    }
+  }
+  if (count > row.size()) std::sort(batch.items.begin(), batch.items.end(), comes_first);
+  if (planted_bug("dropped_leftovers") && batch.items.size() > 2) batch.items.pop_back();
+  if (options_.row_work && !options_.item_works && !options_.packs_pictures())
+    batch.works = {options_.row_work(tokens, squares)};
+  batch.work = sum_of(batch.works);
   return batch;
 }
 
-/// Throws InvalidInput for a picture without room in any row.
-Piece piece_of(const Item& item, const std::vector<Bucket>& buckets, const PackOptions& options) {
-  const int64_t tokens = row_positions(item, buckets, options);
-  if (options.packs_pictures() && tokens > options.max_tokens) {
-    const Bucket bucket = buckets.at(static_cast<size_t>(item.bucket));
-    throw InvalidInput(
-        "data.micro_batch_tokens",
-        fmt::format("expected at least the {} positions of a picture of {} x {} pixels, got {}. "
-                    "Did you mean {}?",
-                    tokens, bucket.width, bucket.height, options.max_tokens, tokens));
+RowMaker::Rows RowMaker::first_fit(std::vector<uint32_t> mine) const {
+  if (!options_.in_order) {
+    std::stable_sort(mine.begin(), mine.end(),
+                     [&](uint32_t a, uint32_t b) { return loads_[a].tokens > loads_[b].tokens; });
   }
-  CHILIAD_CHECK(tokens >= 1 && tokens <= options.max_tokens, "{} tokens in rows of {}", tokens,
-                options.max_tokens);
-  return {&item, tokens, row_share(item, buckets, options)};
+  Rows rows;
+  std::vector<int64_t> room;
+  for (const uint32_t piece : mine) {
+    const auto at =
+        std::find_if(room.begin(), room.end(), [&](int64_t r) { return r >= loads_[piece].tokens; });
+    const auto row = static_cast<size_t>(at - room.begin());
+    if (at == room.end()) {
+      room.push_back(options_.max_tokens);
+      rows.emplace_back();
+    }
+    room[row] -= loads_[piece].tokens;
+    rows[row].push_back(piece);
+  }
+  return rows;
 }
 
-std::vector<MicroBatch> rows_of(const Pieces& pieces, const std::vector<Bucket>& buckets,
-                                const PackOptions& options) {
-  std::vector<Row> rows = first_fit(pieces, options.max_tokens);
-  if (auto even = even_rows(pieces, rows.size(), options.max_tokens)) rows = *std::move(even);
-  std::vector<MicroBatch> slots;
-  slots.reserve(rows.size());
-  for (const Row& row : rows) slots.push_back(finish_row(row, buckets, options));
-  std::stable_sort(slots.begin(), slots.end(),
-                   [](const MicroBatch& a, const MicroBatch& b) { return a.work > b.work; });
-  return slots;
+/// As many rows as first fit needs, of about equal work where that has room.
+RowMaker::Rows RowMaker::rows_of_rank(const std::vector<uint32_t>& mine) const {
+  int64_t tokens = 0;
+  for (const uint32_t piece : mine) tokens += loads_[piece].tokens;
+  if (tokens <= options_.max_tokens && !mine.empty()) return {mine};
+  Rows rows = first_fit(mine);
+  if (rows.size() < 2 || options_.in_order) return rows;
+  std::vector<Load> loads;
+  loads.reserve(mine.size());
+  for (const uint32_t piece : mine) loads.push_back(loads_[piece]);
+  auto even = even_out(loads, bins(rows.size(), options_.max_tokens));
+  if (!even.has_value()) return rows;
+  for (auto& row : *even) {
+    for (uint32_t& piece : row) piece = mine[piece];
+  }
+  return *std::move(even);
+}
+
+void add_slot(PackedStep& packed, size_t rank, MicroBatch&& slot) {
+  packed.rank_work[rank] += slot.work;
+  packed.slots[rank].push_back(std::move(slot));
+}
+
+PackedStep RowMaker::rows_by_rank() const {
+  const auto num_ranks = static_cast<size_t>(options_.num_ranks);
+  PackedStep packed;
+  packed.slots.resize(num_ranks);
+  packed.rank_work.resize(num_ranks);
+  const auto ranks = even_out(loads_, bins(num_ranks, 0));
+  size_t num_slots = 0;
+  for (size_t rank = 0; rank < num_ranks; ++rank) {
+    for (auto& row : rows_of_rank((*ranks)[rank])) add_slot(packed, rank, finish(std::move(row)));
+    auto& slots = packed.slots[rank];
+    std::stable_sort(slots.begin(), slots.end(),
+                     [](const MicroBatch& a, const MicroBatch& b) { return a.work > b.work; });
+    num_slots = std::max(num_slots, slots.size());
+  }
+  for (auto& slots : packed.slots) slots.resize(num_slots);
+  return packed;
+}
+
+PackedStep RowMaker::rows_by_slot() const {
+  const auto num_ranks = static_cast<size_t>(options_.num_ranks);
+  PackedStep packed;
+  packed.slots.resize(num_ranks);
+  packed.rank_work.resize(num_ranks);
+  if (pieces_.empty()) return packed;
+  int64_t tokens = 0;
+  for (const Load& load : loads_) tokens += load.tokens;
+  const int64_t room = options_.max_tokens * options_.num_ranks;
+  auto num_slots = static_cast<size_t>((tokens + room - 1) / room);
+  auto rows = even_out(loads_, bins(num_slots * num_ranks, options_.max_tokens));
+  while (!rows.has_value())  // as many rows as pieces have room at the latest
+    rows = even_out(loads_, bins(++num_slots * num_ranks, options_.max_tokens));
+  const auto work = [&](const std::vector<uint32_t>& row) {
+    double sum = 0.0;
+    for (const uint32_t piece : row) sum += loads_[piece].total;
+    return sum;
+  };
+  std::vector<std::pair<double, uint32_t>> order;
+  for (uint32_t r = 0; r < rows->size(); ++r) order.emplace_back(-work((*rows)[r]), r);
+  std::sort(order.begin(), order.end());
+  std::vector<std::pair<double, uint32_t>> ranks;
+  for (size_t slot = 0; slot < num_slots; ++slot) {
+    ranks.clear();  // who has least so far gets most
+    for (uint32_t rank = 0; rank < num_ranks; ++rank) ranks.emplace_back(packed.rank_work[rank], rank);
+    std::sort(ranks.begin(), ranks.end());
+    for (size_t i = 0; i < num_ranks; ++i) {
+      auto& row = (*rows)[order[slot * num_ranks + i].second];
+      add_slot(packed, ranks[i].second, row.empty() ? MicroBatch{} : finish(std::move(row)));
+    }
+  }
+  return packed;
 }
 
 }  // namespace
@@ -245,30 +279,18 @@ int64_t row_positions(const Item& item, const std::vector<Bucket>& buckets, cons
   return options.positions(buckets.at(static_cast<size_t>(item.bucket)), item.num_tokens);
 }
 
-double row_share(const Item& item, const std::vector<Bucket>& buckets, const PackOptions& options) {
-  const AloneWork alone = alone_work(item, buckets, options);
-  return alone.whole - alone.overhead;
+Works row_shares(const Item& item, const std::vector<Bucket>& buckets, const PackOptions& options) {
+  if (options.item_works) return options.item_works(item);
+  return shares_of(alone_work(item, buckets, options));
 }
 
 PackedStep pack_rows(const Step& step, const std::vector<Bucket>& buckets, const PackOptions& options) {
-  CHILIAD_CHECK(options.packs_pictures() ? options.work != nullptr : options.row_work != nullptr,
-                "a work model of rows is needed");
-  Pieces pieces;
-  pieces.reserve(step.items.size());
-  for (const Item& item : step.items) pieces.push_back(piece_of(item, buckets, options));
-  Ranks ranks(std::move(pieces), static_cast<size_t>(options.num_ranks));
-  ranks.even_out();
-  PackedStep packed;
-  size_t num_slots = 0;
-  for (const Pieces& mine : ranks.pieces()) {
-    const auto& slots = packed.slots.emplace_back(rows_of(mine, buckets, options));
-    double work = 0.0;
-    for (const MicroBatch& slot : slots) work += slot.work;
-    packed.rank_work.push_back(work);
-    num_slots = std::max(num_slots, slots.size());
-  }
-  for (auto& slots : packed.slots) slots.resize(num_slots);
-  return packed;
+  const bool has_work =
+      options.item_works != nullptr ||
+      (options.packs_pictures() ? options.work != nullptr || options.component_work != nullptr
+                                : options.row_work != nullptr);
+  CHILIAD_CHECK(has_work, "a work model of rows is needed");
+  return RowMaker(step, buckets, options).make();
 }
 
 }  // namespace chiliad::stepplan

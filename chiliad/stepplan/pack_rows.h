@@ -4,15 +4,16 @@
 
 namespace chiliad::stepplan {
 
-/// `pack` in mode pack: rows of whole documents, or pictures, of at most options.max_tokens positions.
+/// `pack` with max_tokens > 0, but for the counts of the step.
 [[nodiscard]] PackedStep pack_rows(const Step& step, const std::vector<Bucket>& buckets,
                                    const PackOptions& options);
 
-/// Positions that an item takes of a row.
+/// Positions of an item in a row.
 [[nodiscard]] int64_t row_positions(const Item& item, const std::vector<Bucket>& buckets,
                                     const PackOptions& options);
-/// What an item adds to a row, without the row's overhead.
-[[nodiscard]] double row_share(const Item& item, const std::vector<Bucket>& buckets,
+
+/// Work of an item in a row, without the row's overhead, by component.
+[[nodiscard]] Works row_shares(const Item& item, const std::vector<Bucket>& buckets,
                                const PackOptions& options);
 
 }  // namespace chiliad::stepplan

@@ -48,6 +48,7 @@ Digest content_digest_of(const spec::DataOptions& options, const Digest& documen
   hasher.add(options.limit).add(options.order).add(options.window_blocks).add(options.shape_clusters);
   hasher.add(options.flip ? 1 : 0).add(options.crop).add(options.background);
   add_held_out(options, hasher);
+  add_buckets(options, hasher);
   add_transforms(options, hasher);
   return hasher.digest();
 }
@@ -63,8 +64,8 @@ void check_options(const spec::DataOptions& options) {
   at_least("window_blocks", options.window_blocks, 1);
   at_least("shape_clusters", options.shape_clusters, 1);
   at_least("sequence_length", options.sequence_length, 1);
-  if (options.mode != "bucket" && options.mode != "pack") {
-    throw InvalidInput("data.mode", fmt::format("expected bucket or pack, got '{}'", options.mode));
+  if (options.mode != "bucket" && options.mode != "pack" && options.mode != "pad") {
+    throw InvalidInput("data.mode", fmt::format("expected bucket, pack or pad, got '{}'", options.mode));
   }
   if (options.crop != "center" && options.crop != "random") {
     throw InvalidInput("data.crop", fmt::format("expected center or random, got '{}'", options.crop));
@@ -147,10 +148,12 @@ Plan::Plan(const index::Index& index, const spec::DataOptions& options, uint64_t
       options_(options),
       of_documents_(documents != Digest{}),
       seed_(seed),
-      buckets_(of_documents_ ? std::vector<Bucket>{{}} : make_buckets(options)),
+      tokens_(tokens),
+      table_(of_documents_ ? std::nullopt : std::make_optional<BucketTable>(options)),
+      buckets_(of_documents_ ? std::vector<Bucket>{{}} : table_->buckets()),
       content_(with_sources(options, content_digest_of(options, documents))) {
   check_options(options);
-  CHILIAD_CHECK(!of_documents_ || options.mode == "pack", "documents in mode {}", options.mode);
+  CHILIAD_CHECK(!of_documents_ || options.mode != "bucket", "documents in mode {}", options.mode);
   if (part == PlanPart::kHeldOut) {
     options_.order = "sequential";
     options_.shape_clusters = 1;
@@ -165,6 +168,8 @@ Plan::Plan(const index::Index& index, const spec::DataOptions& options, uint64_t
     for (size_t s = 0; s < leaves.size(); ++s) add_source(s, s + 1, leaves[s], tokens, files, part);
   }
   check_items();
+  if (part == PlanPart::kTraining) packs_ = files.packs;
+  if (packs_ != nullptr) return take_packs(documents);
   mix(part);
 }
 
@@ -199,7 +204,7 @@ void Plan::add_source(size_t first_member, size_t end_member, const spec::DataSo
     columns.push_back(open_columns(m, tokens, files, inputs.table.folder));
   inputs.columns =
       columns.size() == 1 ? std::move(columns.front()) : std::make_unique<ColumnsInARow>(std::move(columns));
-  inputs.buckets = buckets_;
+  inputs.shapes = table_;
   inputs.of_documents = of_documents_;
   inputs.tokens = tokens;
   inputs.seed = seed_of(seed_, leaf.name);
@@ -223,9 +228,10 @@ void Plan::check_items() const {
     throw InvalidInput(
         source.name.empty() ? "data" : "data.sources: " + source.name,
         fmt::format("no item is left of {} in the index: {} bad images, {} without a caption in "
-                    "data.languages, {} beyond data.max_aspect_error, {} documents without a target",
+                    "data.languages, {} beyond data.max_aspect_error, {} too small for data.buckets, {} "
+                    "documents without a target",
                     coverage.in_index, coverage.bad_image, coverage.no_caption, coverage.aspect,
-                    coverage.too_short));
+                    coverage.too_small, coverage.too_short));
   }
 }
 
@@ -256,7 +262,50 @@ void Plan::mix(PlanPart part) {
   steps_per_epoch_ = (items_per_epoch() + options_.batch - 1) / options_.batch;
 }
 
+std::vector<int64_t> block_ends(const index::Index& index) {
+  // Samples outside of every block would be lost: a block reaches to the first sample of the next one.
+  std::vector<int64_t> ends;
+  int64_t first = 0;
+  for (const index::Shard& shard : index.shards()) {
+    for (size_t b = 1; b < shard.blocks.size(); ++b) ends.push_back(first + shard.blocks[b].first_sample);
+    first += static_cast<int64_t>(shard.samples.size());
+    ends.push_back(first);
+  }
+  return ends;
+}
+
+void Plan::take_packs(const Digest& documents) {
+  const std::string place = options_.packs.empty() ? "the packs" : options_.packs;
+  if (sources_.size() > 1)
+    throw InvalidInput("data.packs", "expected one source, or data.mixing: concatenate, got sources that are "
+                                     "mixed step by step. Leave packs or the weights out");
+  check_packs(packs_->identity(), packs_identity(index_.manifest().digest, documents, options_), place);
+  std::vector<int64_t> packed;
+  for (int64_t p = 0; p < packs_->num_packs(); ++p)
+    packed.insert(packed.end(), packs_->samples(p).begin(), packs_->samples(p).end());
+  std::sort(packed.begin(), packed.end());
+  if (packed != samples())
+    throw CorruptData("data.packs",
+                      fmt::format("expected each of the {} samples in one pack, got {} places. Make it "
+                                  "again with `chiliad data pack`",
+                                  items_per_epoch(), packed.size()));
+  content_ = Hasher().add(content_).add("packs").add(packs_->digest()).digest();
+  block_ends_ = block_ends(index_);
+  std::vector<uint32_t> packs_of_windows;
+  int64_t first = 0;
+  for (const int64_t size : packs_->group_sizes()) {
+    packs_of_windows.push_back(static_cast<uint32_t>(size));
+    first_pack_.push_back(first);
+    first += size;
+  }
+  // A window is one of those that were packed together.
+  pack_order_ = std::make_unique<Order>(std::move(packs_of_windows),
+                                        OrderOptions{parse_order(options_.order), 1, options_.batch, seed_});
+  steps_per_epoch_ = pack_order_->steps_per_epoch();
+}
+
 int64_t Plan::num_windows() const {
+  if (pack_order_ != nullptr) return static_cast<int64_t>(pack_order_->windows().size());
   int64_t sum = 0;
   for (const auto& source : sources_) sum += static_cast<int64_t>(source->order().windows().size());
   return sum;
@@ -280,6 +329,26 @@ std::vector<uint32_t> Plan::captions_of(int64_t sample) const {
   return choices;
 }
 
+uint32_t Plan::longest_tokens(int64_t sample) const {
+  const uint32_t shard = index_.locate(sample).shard;
+  uint32_t longest = 1;
+  for (const uint32_t caption : captions_of(sample)) {
+    int64_t count = tokens_(shard, caption);
+    if (of_documents_) count = std::min(count - 1, options_.sequence_length);
+    longest = std::max(longest, static_cast<uint32_t>(count));
+  }
+  return longest;
+}
+
+std::vector<int64_t> Plan::samples() const {
+  std::vector<int64_t> numbers;
+  for (const auto& source : sources_) {
+    const auto own = source->samples();
+    numbers.insert(numbers.end(), own.begin(), own.end());
+  }
+  return numbers;
+}
+
 std::vector<Plan::Planned> Plan::planned() const {
   std::vector<Planned> list;
   for (const auto& source : sources_) source->append_planned(list);
@@ -299,6 +368,27 @@ Step Plan::select_from_row(int64_t step) const {
   return selected;
 }
 
+Step Plan::select_packs(int64_t step) const {
+  Step selected;
+  selected.epoch = step / steps_per_epoch_;
+  const int64_t in_epoch = step % steps_per_epoch_;
+  selected.window = pack_order_->window_of(in_epoch);
+  const Window& window = pack_order_->windows()[static_cast<size_t>(selected.window)];
+  const int64_t j = in_epoch - window.first_step;
+  int32_t number = 0;
+  for (const ItemPlace place : pack_order_->items(selected.epoch, selected.window, window.step_start(j),
+                                                  window.step_start(j + 1))) {
+    const size_t first = selected.items.size();
+    for (const int64_t sample : packs_->samples(first_pack_[place.block] + place.item)) {
+      const auto block = std::upper_bound(block_ends_.begin(), block_ends_.end(), sample) - block_ends_.begin();
+      sources_.front()->sample_item(selected.epoch, block, sample, selected.items);
+    }
+    for (size_t i = first; i < selected.items.size(); ++i) selected.items[i].pack = number;
+    ++number;
+  }
+  return selected;
+}
+
 std::vector<int64_t> Plan::given_before(int64_t step) const {
   if (mixer_ != nullptr) return mixer_->given_before(step);
   std::vector<int64_t> given(sources_.size(), step / steps_per_epoch_);
@@ -310,7 +400,7 @@ Step Plan::select(int64_t step, const Journal& journal) const {
   CHILIAD_CHECK_GE(step, 0);
   Step selected;
   if (mixer_ == nullptr) {
-    selected = select_from_row(step);
+    selected = pack_order_ != nullptr ? select_packs(step) : select_from_row(step);
   } else {
     if (const auto end = num_steps(); end && step >= *end) {
       throw InvalidInput(

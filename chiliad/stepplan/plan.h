@@ -12,10 +12,12 @@
 #include "chiliad/index/index.h"
 #include "chiliad/spec/options/data.h"
 #include "chiliad/stepplan/block_table.h"
+#include "chiliad/stepplan/buckets.h"
 #include "chiliad/stepplan/item.h"
 #include "chiliad/stepplan/item_source.h"
 #include "chiliad/stepplan/journal.h"
 #include "chiliad/stepplan/mixer.h"
+#include "chiliad/stepplan/offline_packs.h"
 #include "chiliad/stepplan/order.h"
 #include "chiliad/stepplan/usable.h"
 
@@ -55,6 +57,8 @@ struct PlanFiles {
   Digest counted{};
   bool always = false;             ///< also for an index in memory
   std::filesystem::path folder{};  ///< instead of the index's own
+  /// Made beforehand: a step of training takes `batch` of them; none: it takes items.
+  std::shared_ptr<const OfflinePacks> packs{};
   std::function<void(int64_t done, int64_t total)> progress{};
 };
 
@@ -72,7 +76,8 @@ class Plan {
  public:
   /// `index` has a member for each leaf of options.sources. `documents`: digest of the encoder that `tokens`
   /// counts for, where items are documents (mode pack), whose content it is; none: they are pictures. Throws
-  /// InvalidInput if no item is left, with the coverage in the message.
+  /// InvalidInput if no item is left, with the coverage in the message, and for packs that were made for other
+  /// data.
   Plan(const index::Index& index, const spec::DataOptions& options, uint64_t seed, TokenCount tokens,
        const Digest& documents = {}, PlanPart part = PlanPart::kTraining, const PlanFiles& files = {});
   ~Plan();
@@ -90,12 +95,18 @@ class Plan {
   /// Captions that may be drawn for a sample, by their numbers in its shard; none where captions are not
   /// wanted.
   [[nodiscard]] std::vector<uint32_t> captions_of(int64_t sample) const;
+  /// Tokens of the longest of them, as an item of it may have.
+  [[nodiscard]] uint32_t longest_tokens(int64_t sample) const;
+  /// Samples that the plan's part shows, ascending.
+  [[nodiscard]] std::vector<int64_t> samples() const;
   /// Documents have one, of no pixels.
   [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
   [[nodiscard]] bool packs_documents() const { return of_documents_; }
   [[nodiscard]] const index::Index& index() const { return index_; }
-  /// Of the first source.
-  [[nodiscard]] const Order& order() const { return sources_.front()->order(); }
+  /// Of the packs, or of the first source.
+  [[nodiscard]] const Order& order() const {
+    return pack_order_ != nullptr ? *pack_order_ : sources_.front()->order();
+  }
   [[nodiscard]] int64_t num_windows() const;
   /// Of all sources.
   [[nodiscard]] const Coverage& coverage() const { return coverage_; }
@@ -120,16 +131,24 @@ class Plan {
                   const TokenCount& tokens, const PlanFiles& files, PlanPart part);
   void check_items() const;
   void mix(PlanPart part);
+  void take_packs(const Digest& documents);
   [[nodiscard]] Step select_from_row(int64_t step) const;
+  [[nodiscard]] Step select_packs(int64_t step) const;
 
   const index::Index& index_;  // outlives the plan
   spec::DataOptions options_;
   bool of_documents_;
   uint64_t seed_;
+  TokenCount tokens_;
+  std::optional<BucketTable> table_;  // of pictures
   std::vector<Bucket> buckets_;
   std::vector<std::unique_ptr<ItemSource>> sources_;
   std::vector<SourceSummary> summaries_;
   std::vector<spec::DataOptions> source_options_;
+  std::shared_ptr<const OfflinePacks> packs_;  // shared with whoever opened it
+  std::unique_ptr<Order> pack_order_;          // of their windows
+  std::vector<int64_t> first_pack_;            // of each window
+  std::vector<int64_t> block_ends_;            // of the index, where there are packs
   std::unique_ptr<Mixer> mixer_;     // null: sources one after another
   std::vector<int64_t> first_step_;  // of each source in an epoch, and the end; without a mixer
   Coverage coverage_;
@@ -137,8 +156,10 @@ class Plan {
   Digest content_;
 };
 
-/// Side lengths of about resolution^2 pixels: multiples of bucket_step within [bucket_min, bucket_max];
-/// sorted.
+/// Where blocks of the index end, in samples; those outside of every block count to the one before.
+[[nodiscard]] std::vector<int64_t> block_ends(const index::Index& index);
+
+/// The shapes of a run's pictures, by its settings (buckets.h).
 [[nodiscard]] std::vector<Bucket> make_buckets(const spec::DataOptions& options);
 /// The bucket whose ratio is nearest by |ln|; the smaller index on ties.
 [[nodiscard]] int32_t assign_bucket(const std::vector<Bucket>& buckets, int64_t width, int64_t height);

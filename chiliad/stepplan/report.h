@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "chiliad/stepplan/balance.h"
 #include "chiliad/stepplan/pack.h"
 #include "chiliad/stepplan/plan.h"
 
@@ -18,30 +20,48 @@ struct PlanReport {
   int64_t items = 0;
   int64_t items_min = 0;  ///< of a step
   int64_t items_max = 0;
+  int64_t packs = 0;  ///< offline packs that the items came in; 0: none
   Coverage coverage;
+  int64_t repeated = 0;  ///< items that the epoch shows again
+  int64_t missed = 0;    ///< items in the order that it never shows
 
-  bool packs_documents = false;  ///< mode pack: items are documents, micro-batches are rows
+  bool packs_documents = false;  ///< items are documents, micro-batches are rows
   bool packs_pictures = false;   ///< mode pack: rows are of pictures
-  int64_t max_row_tokens = 0;    ///< mode pack
-  double row_fill = 0.0;  ///< mode pack: positions / (rows * max_row_tokens); what is missing is not padded
+  bool pads = false;             ///< mode pad
+  int64_t max_row_tokens = 0;    ///< of rows
+  double row_fill = 0.0;         ///< rows: positions / (rows * max_row_tokens); what is missing is not padded
 
   int64_t tokens = 0;         ///< of captions, without padding; of documents, after the cut
   int64_t padded_tokens = 0;  ///< that micro-batches hold beside them
-  int64_t pixels = 0;         ///< of buckets; a micro-batch has one bucket, so none are padding
+  int64_t pixels = 0;         ///< of buckets
+  int64_t padded_pixels = 0;  ///< mode pad: that micro-batches hold beside them
   double cropped_mean = 0.0;  ///< part of a picture that its bucket cuts off
+  int64_t enlarged = 0;       ///< pictures that their bucket makes larger
 
+  Sync sync = Sync::kStep;    ///< where ranks wait for each other, and the balance counts
   double balance_mean = 1.0;  ///< max / mean of the ranks' work, over the steps
   double balance_worst = 1.0;
   double balance_bound_mean = 1.0;  ///< no packing gets below it: items cannot be divided
   double balance_bound_worst = 1.0;
-  double slots_mean = 0.0;     ///< micro-batch slots a step
-  double micro_batches = 0.0;  ///< with work, a rank and step
+  double balance_time = 1.0;      ///< sum of the maxima / sum of the means
+  double balance_in_order = 1.0;  ///< mean where items went to ranks in turn, for comparison; of some steps
+  struct ComponentBalance {
+    std::string name;
+    double mean = 0.0;
+    double worst = 1.0;
+    double bound_mean = 0.0;
+    double bound_worst = 1.0;
+  };
+  std::vector<ComponentBalance> components;  ///< where there are several
+  double slots_mean = 0.0;                   ///< micro-batch slots a step
+  double micro_batches = 0.0;                ///< with work, a rank and step
 
   struct BucketCount {
     Bucket bucket;
     int64_t items = 0;
+    int64_t steps = 0;  ///< that show some of them
   };
-  std::vector<BucketCount> buckets;
+  std::vector<BucketCount> buckets;  ///< those with items
 
   /// What a source gives in these steps; none where there is one alone.
   struct SourceItems {
@@ -60,6 +80,7 @@ struct PlanReport {
   [[nodiscard]] std::string to_table() const;
 
  private:
+  [[nodiscard]] std::string table_of_items() const;
   [[nodiscard]] std::string table_of_work() const;
   [[nodiscard]] std::string table_of_sources() const;
 };
@@ -68,13 +89,11 @@ struct PlanReport {
 [[nodiscard]] std::vector<PlanReport::SourceItems> items_of_sources(const Plan& plan, int64_t first,
                                                                     int64_t end);
 
+/// Steps done, of how many.
+using PlanProgress = std::function<void(int64_t done, int64_t total)>;
+
 /// Plans all steps of `epoch`.
 [[nodiscard]] PlanReport make_report(const Plan& plan, const Journal& journal, int64_t epoch,
-                                     const PackOptions& options);
-
-/// Lower bound of max / mean of the ranks' work for `packed`: some rank gets the largest item, some rank gets
-/// at least ceil(items / ranks) of them, and some rank k + 1 of the k * ranks + 1 largest.
-[[nodiscard]] double granularity_bound(const PackedStep& packed, const std::vector<Bucket>& buckets,
-                                       const PackOptions& options);
+                                     const PackOptions& options, const PlanProgress& progress = {});
 
 }  // namespace chiliad::stepplan

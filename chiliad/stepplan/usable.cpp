@@ -22,6 +22,7 @@ Coverage& Coverage::operator+=(const Coverage& other) {
   bad_image += other.bad_image;
   no_caption += other.no_caption;
   aspect += other.aspect;
+  too_small += other.too_small;
   over_limit += other.over_limit;
   held_out += other.held_out;
   too_short += other.too_short;
@@ -30,15 +31,24 @@ Coverage& Coverage::operator+=(const Coverage& other) {
   return *this;
 }
 
-Usable::Usable(const spec::DataOptions& options, std::vector<Bucket> buckets, bool of_documents,
+void add_buckets(const spec::DataOptions& options, Hasher& hasher) {
+  if (options.buckets != "auto") hasher.add("buckets").add(options.buckets);
+  if (options.bucket_no_upscale) hasher.add("no upscale");
+  if (options.bucket_choice == "auto") return;
+  hasher.add("bucket_choice").add(options.bucket_choice);
+  if (options.bucket_choice == "most_pixels") hasher.add(options.max_crop);
+}
+
+Usable::Usable(const spec::DataOptions& options, std::optional<BucketTable> table, bool of_documents,
                TokenCount tokens)
-    : buckets_(std::move(buckets)),
+    : table_(std::move(table)),
       of_documents_(of_documents),
       max_aspect_error_(options.max_aspect_error),
       sequence_length_(options.sequence_length),
       tokens_(std::move(tokens)) {
-  for (const Bucket bucket : buckets_)
-    ratios_.push_back(std::log(static_cast<double>(bucket.width) / bucket.height));
+  Hasher recipe;
+  add_buckets(options, recipe);
+  recipe_ = recipe.digest();
   for (const std::string& language : options.languages) languages_.push_back(index::language_code(language));
 }
 
@@ -69,26 +79,21 @@ std::optional<int32_t> Usable::bucket_of(const index::BlockRows& rows, size_t i,
     }
   }
   if (of_documents_) return is_long_enough(rows, sample, coverage) ? std::optional(0) : std::nullopt;
-  const int32_t bucket = nearest(sample.width, sample.height);
-  if (max_aspect_error_ == 0.0 ||
-      aspect_error(sample.width, sample.height, buckets_[static_cast<size_t>(bucket)]) <= max_aspect_error_)
-    return bucket;
-  ++coverage.aspect;
-  return std::nullopt;
+  return bucket_of_picture(sample.width, sample.height, coverage);
 }
 
-// As assign_bucket, without its logarithm of every bucket.
-int32_t Usable::nearest(uint32_t width, uint32_t height) const {
-  const double ratio = std::log(static_cast<double>(width) / static_cast<double>(height));
-  int32_t best = 0;
-  double best_error = INFINITY;
-  for (size_t i = 0; i < ratios_.size(); ++i) {
-    const double error = std::abs(ratio - ratios_[i]);
-    if (error >= best_error - 1e-12) continue;
-    best = static_cast<int32_t>(i);
-    best_error = error;
+std::optional<int32_t> Usable::bucket_of_picture(uint32_t width, uint32_t height, Coverage& coverage) const {
+  const BucketTable::Choice choice = table_->assign(width, height);
+  if (choice.too_small) {
+    ++coverage.too_small;
+    return std::nullopt;
   }
-  return best;
+  const auto is_far = [&](double limit) {
+    return aspect_error(width, height, table_->buckets()[static_cast<size_t>(choice.bucket)]) > limit;
+  };
+  if (!choice.too_far && (max_aspect_error_ == 0.0 || !is_far(max_aspect_error_))) return choice.bucket;
+  ++coverage.aspect;
+  return std::nullopt;
 }
 
 // Any of the wanted captions may be drawn, so all must have a target.
@@ -113,7 +118,10 @@ Digest Usable::digest() const {
   Hasher hasher;
   hasher.add("usable 1").add(of_documents_ ? 1 : 0).add(max_aspect_error_);
   if (of_documents_) hasher.add(sequence_length_);
-  for (const Bucket bucket : buckets_) hasher.add(bucket.width).add(bucket.height);
+  if (table_) {
+    for (const Bucket bucket : table_->buckets()) hasher.add(bucket.width).add(bucket.height);
+  }
+  hasher.add(recipe_);
   hasher.add(static_cast<int64_t>(languages_.size()));
   for (const uint32_t language : languages_) hasher.add(uint64_t{language});
   return hasher.digest();

@@ -9,6 +9,7 @@
 #include "chiliad/base/hash.h"
 #include "chiliad/index/sample_columns.h"
 #include "chiliad/spec/options/data.h"
+#include "chiliad/stepplan/buckets.h"
 #include "chiliad/stepplan/item.h"
 
 namespace chiliad::stepplan {
@@ -19,7 +20,8 @@ struct Coverage {
   int64_t in_order = 0;
   int64_t bad_image = 0;
   int64_t no_caption = 0;  ///< no caption in any of the wanted languages
-  int64_t aspect = 0;      ///< beyond max_aspect_error
+  int64_t aspect = 0;      ///< beyond max_aspect_error, or what the table of buckets takes
+  int64_t too_small = 0;   ///< pictures that would have to be made larger than the buckets' recipe allows
   int64_t over_limit = 0;  ///< beyond data.limit
   int64_t held_out = 0;    ///< kept for evaluation
   int64_t too_short = 0;   ///< mode pack: documents of fewer than two tokens, which have no target
@@ -33,10 +35,15 @@ struct Coverage {
 /// Token count of the caption `caption` of shard `shard`; of a document uncut, with the tokens around it.
 using TokenCount = std::function<uint32_t(uint32_t shard, uint32_t caption)>;
 
+/// Which shape a picture takes, beside the sizes; added only where used, so that runs from before resume.
+void add_buckets(const spec::DataOptions& options, Hasher& hasher);
+
 /// Which samples are items, by the settings alone (data.limit and data.held_out come after). Thread-safe.
 class Usable {
  public:
-  Usable(const spec::DataOptions& options, std::vector<Bucket> buckets, bool of_documents, TokenCount tokens);
+  /// table: of pictures; documents, and who asks for captions alone, have none.
+  Usable(const spec::DataOptions& options, std::optional<BucketTable> table, bool of_documents,
+         TokenCount tokens);
 
   /// The bucket of sample `i` of `rows` (0: of a document), or nothing, which is then counted.
   [[nodiscard]] std::optional<int32_t> bucket_of(const index::BlockRows& rows, size_t i,
@@ -51,12 +58,13 @@ class Usable {
   [[nodiscard]] Digest digest() const;
 
  private:
-  [[nodiscard]] int32_t nearest(uint32_t width, uint32_t height) const;
+  [[nodiscard]] std::optional<int32_t> bucket_of_picture(uint32_t width, uint32_t height,
+                                                         Coverage& coverage) const;
   [[nodiscard]] bool is_long_enough(const index::BlockRows& rows, const index::BlockRows::Sample& sample,
                                     Coverage& coverage) const;
 
-  std::vector<Bucket> buckets_;
-  std::vector<double> ratios_;  // logarithms, of the buckets
+  std::optional<BucketTable> table_;
+  Digest recipe_;  // what else decides on a bucket
   bool of_documents_;
   double max_aspect_error_;
   int64_t sequence_length_;

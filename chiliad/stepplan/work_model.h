@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "chiliad/spec/layer_table.h"
@@ -19,6 +20,13 @@ namespace chiliad::stepplan {
 /// Work model of a layout: predicted seconds of forward + backward of a micro-batch, from the model's layer
 /// table.
 [[nodiscard]] WorkModel make_work_model(const spec::ModelOptions& model, const spec::Rates& rates);
+
+/// Components of the model that see other amounts of a batch than the rest, and the rest: text_encoder and
+/// backbone, or nothing where there is one.
+[[nodiscard]] std::vector<std::string> balanced_components(const spec::ModelOptions& model);
+
+/// The work model by these components.
+[[nodiscard]] ComponentWork make_component_work(const spec::ModelOptions& model, const spec::Rates& rates);
 
 /// The same of rows of documents in a language model.
 [[nodiscard]] RowWork make_row_work(const spec::ModelOptions& model, const spec::Rates& rates);

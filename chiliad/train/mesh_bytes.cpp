@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "chiliad/parallel/layer_layout.h"
+#include "chiliad/spec/bucket_tables.h"
 #include "chiliad/spec/layer_table.h"
 #include "chiliad/spec/tensor_shard.h"
 
@@ -18,7 +19,7 @@ constexpr int64_t kAlignment = 64;  // of what comm::Group::share gives
 /// Positions of the largest micro-batch that the run file allows.
 int64_t most_tokens(const spec::RunFile& run) {
   if (run.data.mode == "pack") return run.data.micro_batch_tokens;
-  const int64_t side = run.data.bucket_max / spec::token_pixels(run.model);
+  const int64_t side = spec::longest_side(run.data) / spec::token_pixels(run.model);
   return run.data.micro_batch_items * std::max(side * side, run.model.text_max_tokens);
 }
 

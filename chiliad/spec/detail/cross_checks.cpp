@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "chiliad/base/error.h"
+#include "chiliad/spec/bucket_tables.h"
 #include "chiliad/spec/detail/sections.h"
 #include "chiliad/spec/detail/sources_rule.h"
 #include "chiliad/spec/detail/value.h"
@@ -210,8 +211,27 @@ std::string token_words(const ModelOptions& model) {
   return is_latent_diffusion(model) ? "model.patch * model.latent_pixels" : "model.patch";
 }
 
+/// A published table has its own sizes; what is generated needs them.
+Found check_table(const DataOptions& data, int64_t side, const ModelOptions& model) {
+  if (data.bucket_no_upscale)
+    return Conflict{
+        "data.bucket_no_upscale",
+        fmt::format("belongs to buckets auto and kohya: expected false for {}, got true. Change one "
+                    "of them",
+                    data.buckets)};
+  for (const TableShape& shape : table_shapes(data.buckets)) {
+    if (shape.width % side == 0 && shape.height % side == 0) continue;
+    return Conflict{"data.buckets",
+                    fmt::format("expected sides that are multiples of {} ({}), got {} with {} x {}. Choose "
+                                "another table",
+                                token_words(model), side, data.buckets, shape.width, shape.height)};
+  }
+  return std::nullopt;
+}
+
 Found check_buckets(const DataOptions& data, const ModelOptions& model) {
   const int64_t side = token_pixels(model);
+  if (!is_generated(data.buckets)) return check_table(data, side, model);
   if (data.bucket_step % side != 0) {
     return Conflict{
         "data.bucket_step",
@@ -421,7 +441,7 @@ Found check_encoders(const RunFile& file) {
 Found check_mode(const RunFile& file) {
   if (is_latent_diffusion(file.model)) return std::nullopt;
   const std::string wanted = is_language_model(file.model) ? "pack" : "bucket";
-  if (file.data.mode == wanted) return std::nullopt;
+  if (file.data.mode == wanted || file.data.mode == "pad") return std::nullopt;
   return Conflict{"data.mode", fmt::format("expected {} for family {}, got {}. Change one of them", wanted,
                                            file.model.family, file.data.mode)};
 }
@@ -506,6 +526,14 @@ Found check_tensor_parallel(const RunFile& file) {
                               tp, obstacle, smaller)};
 }
 
+Found check_packs(const DataOptions& data) {
+  if (data.packs.empty() || data.mode == "pack") return std::nullopt;
+  return Conflict{"data.packs",
+                  fmt::format("belongs to mode pack: expected nothing for mode {}, got '{}'. Leave "
+                              "it out",
+                              data.mode, data.packs)};
+}
+
 Found check_documents(const RunFile& file) {
   const DataOptions& data = file.data;
   const bool pack = is_language_model(file.model);
@@ -546,6 +574,7 @@ Found find_conflict(const RunFile& file) {
   if (auto conflict = check_mode(file)) return conflict;
   if (auto conflict = check_languages(file)) return conflict;
   if (auto conflict = check_documents(file)) return conflict;
+  if (auto conflict = check_packs(file.data)) return conflict;
   if (auto conflict = check_built(file.parallel)) return conflict;
   if (auto conflict = check_layout(file.parallel)) return conflict;
   if (auto conflict = check_budget(file.parallel)) return conflict;

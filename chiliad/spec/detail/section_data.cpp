@@ -1,3 +1,4 @@
+#include "chiliad/spec/bucket_tables.h"
 #include "chiliad/spec/detail/sections.h"
 
 namespace chiliad::spec::detail {
@@ -28,10 +29,10 @@ Section data_section() {
            "one data set"},
           {"mixing_alpha", at<&O::mixing_alpha>, NumberRule{0.0, 4.0, false, false}, kContent,
            "mixing temperature: 1 is as size, 0 all alike"},
-          {"mode", at<&O::mode>, ChoiceRule{{"bucket", "pack"}}, kContent,
+          {"mode", at<&O::mode>, ChoiceRule{{"bucket", "pack", "pad"}}, kContent,
            "bucket: a micro-batch holds pictures of one shape; pack: documents, or latents of any shapes "
-           "(dit, "
-           "pixart, sd3, flux), one after another, without padding"},
+           "(dit, pixart, sd3, flux), one after another, without padding; pad: as if each were padded to the "
+           "largest of its micro-batch, for `chiliad data plan` alone, which says what that costs"},
           {"tokenizer", at<&O::tokenizer>, TextRule{}, kFree,
            "documents: a tokenizer.json; may move, its identity is checked on resume; empty: bytes"},
           {"end_token", at<&O::end_token>, TextRule{}, kContent,
@@ -40,6 +41,21 @@ Section data_section() {
           {"sequence_length", at<&O::sequence_length>, WholeRule{1, 1 << 24}, kContent,
            "a document is cut to so many positions, each with the next token as its target"},
           {"batch", at<&O::batch>, WholeRule{1, 10'000'000}, kContent, "items a step, over all ranks"},
+          {"buckets", at<&O::buckets>, ChoiceRule{bucket_table_names()}, kContent,
+           "shapes of pictures: auto, kohya (sd-scripts), made from resolution and bucket_*; or a table of "
+           "NovelAI, PixArt, Open-Sora (opensora: those of 1024, 512 and 256 together)"},
+          {"bucket_choice", at<&O::bucket_choice>, ChoiceRule{{"auto", "ratio", "linear", "most_pixels"}},
+           kContent,
+           "which shape a picture takes: auto: as the authors of `buckets` do; ratio: nearest by the "
+           "logarithm "
+           "of width / height; linear: by width / height; most_pixels: the one that keeps most of its pixels "
+           "and cuts off at most max_crop"},
+          {"max_crop", at<&O::max_crop>, NumberRule{0.0, 1.0, false, false}, kContent,
+           "bucket_choice most_pixels: part of a picture that may be cut off"},
+          {"bucket_no_upscale", at<&O::bucket_no_upscale>, BoolRule{}, kContent,
+           "buckets auto and kohya: pictures are only made smaller, to at most resolution * resolution "
+           "pixels, "
+           "and each side is cut to a multiple of bucket_step"},
           {"resolution", at<&O::resolution>, WholeRule{1, 65536}, kContent,
            "buckets hold about resolution * resolution pixels"},
           {"bucket_step", at<&O::bucket_step>, WholeRule{1, 4096}, kContent,
@@ -66,6 +82,9 @@ Section data_section() {
           {"window_blocks", at<&O::window_blocks>, WholeRule{1, 1'000'000}, kContent, "blocks of a window"},
           {"shape_clusters", at<&O::shape_clusters>, WholeRule{1, 4096}, kContent,
            "1: no clustering; N: the steps of a window draw from N groups of shapes"},
+          {"packs", at<&O::packs>, TextRule{}, kFree,
+           "mode pack: a file of `chiliad data pack`; `batch` counts its packs then; may move, its identity "
+           "is checked on resume; empty: rows are packed step by step"},
           {"flip", at<&O::flip>, BoolRule{}, kContent, "random horizontal flip"},
           {"crop", at<&O::crop>, ChoiceRule{{"center", "random"}}, kContent,
            "where a picture is cut to its bucket"},

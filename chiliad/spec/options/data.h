@@ -31,12 +31,20 @@ struct DataOptions {
   std::vector<DataSource> sources;  ///< instead of `index`
   std::string mixing = "weights";   ///< weights, size, temperature or concatenate
   double mixing_alpha = 0.5;        ///< temperature: weights are sizes to this power
-  std::string mode = "bucket";  ///< bucket: pictures of one shape a micro-batch; pack: documents, no padding
-  int64_t batch = 32;           ///< items a step, over all ranks
-  int64_t resolution = 32;      ///< buckets hold about resolution^2 pixels
-  int64_t bucket_step = 8;      ///< sides are multiples of it; a multiple of model.patch
-  int64_t bucket_min = 16;      ///< shortest side
-  int64_t bucket_max = 64;      ///< longest side
+  /// bucket: pictures of one shape a micro-batch; pack: no padding; pad: to the longest, for comparison.
+  std::string mode = "bucket";
+  int64_t batch = 32;            ///< items a step, over all ranks
+  std::string buckets = "auto";  ///< auto, kohya, or a published table (bucket_tables.h)
+  /// auto: as the table's authors do; ratio: nearest by |ln|; linear: by width / height; most_pixels: most
+  /// kept
+  std::string bucket_choice = "auto";
+  double max_crop = 0.12;  ///< most_pixels: part of a picture that may be cut off for it
+  bool bucket_no_upscale =
+      false;                ///< auto, kohya: pictures are only made smaller; shapes are cut to bucket_step
+  int64_t resolution = 32;  ///< buckets hold about resolution^2 pixels
+  int64_t bucket_step = 8;  ///< sides are multiples of it; a multiple of model.patch
+  int64_t bucket_min = 16;  ///< shortest side
+  int64_t bucket_max = 64;  ///< longest side
   double max_aspect_error =
       0.0;  ///< |ln(ratio / bucket ratio)| above it: the item is dropped and counted; 0: never
   std::vector<std::string> languages{"en"};  ///< captions to draw from, per item among those it has
@@ -49,8 +57,9 @@ struct DataOptions {
   std::string tokenizer;       ///< pack: a tokenizer.json; empty: bytes
   std::string
       end_token;  ///< pack: content of the token behind each document; empty: none (bytes have theirs)
-  int64_t sequence_length = 1024;    ///< pack: a document is cut to so many positions (and a last target)
-  bool flip = false;                 ///< random horizontal flip
+  int64_t sequence_length = 1024;  ///< pack: a document is cut to so many positions (and a last target)
+  std::string packs;  ///< pack: a file of `chiliad data pack`, whose packs are a step's items; empty: none
+  bool flip = false;  ///< random horizontal flip
   std::string crop = "center";       ///< center or random
   std::string background = "white";  ///< colour under alpha: white, black, or "#rrggbb"
   double dct_margin = 0.0;         ///< 0: JPEGs in full; from 1 on: decoded at 1/2, 1/4 or 1/8 of their size

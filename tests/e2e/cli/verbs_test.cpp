@@ -40,12 +40,12 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(std::vector<std::string>{}, std::vector<std::string>{"data", "index"},
                     std::vector<std::string>{"data", "build"}, std::vector<std::string>{"data", "stats"},
                     std::vector<std::string>{"data", "verify"}, std::vector<std::string>{"data", "plan"},
-                    std::vector<std::string>{"data", "show"}, std::vector<std::string>{"report"},
-                    std::vector<std::string>{"train"}, std::vector<std::string>{"verify-layout"},
-                    std::vector<std::string>{"ckpt", "ls"}, std::vector<std::string>{"ckpt", "verify"},
-                    std::vector<std::string>{"ckpt", "prune"}, std::vector<std::string>{"ckpt", "import"},
-                    std::vector<std::string>{"new", "layer"}, std::vector<std::string>{"version"},
-                    std::vector<std::string>{"docs", "run-file"}));
+                    std::vector<std::string>{"data", "pack"}, std::vector<std::string>{"data", "show"},
+                    std::vector<std::string>{"report"}, std::vector<std::string>{"train"},
+                    std::vector<std::string>{"verify-layout"}, std::vector<std::string>{"ckpt", "ls"},
+                    std::vector<std::string>{"ckpt", "verify"}, std::vector<std::string>{"ckpt", "prune"},
+                    std::vector<std::string>{"ckpt", "import"}, std::vector<std::string>{"new", "layer"},
+                    std::vector<std::string>{"version"}, std::vector<std::string>{"docs", "run-file"}));
 
 TEST(VerbTest, AnUnknownVerbNamesTheNearest) {
   const auto result = run_chiliad({"trian", "run.yaml"});
@@ -131,12 +131,16 @@ class DocumentPlanTest : public testing::Test {
   }
 
   ProgramResult plan(int vocabulary) const {
+    return run_chiliad({"data", "plan", run_file(vocabulary), "--ranks", "2", "--json", "--quiet"});
+  }
+
+  std::string run_file(int vocabulary = 258) const {
     const auto run = folder_.path() / "run.yaml";
     io::write_atomic(run,
                      "version: 1\nmodel: {family: llama, width: 64, heads: 4, mlp_width: 96, vocabulary: " +
                          std::to_string(vocabulary) + "}\ndata: {index: \"" + index_ +
                          "\", mode: pack, batch: 20, sequence_length: 32, micro_batch_tokens: 64}\n");
-    return run_chiliad({"data", "plan", run.string(), "--ranks", "2", "--json", "--quiet"});
+    return run.string();
   }
 
   TempDir folder_;
@@ -151,6 +155,45 @@ TEST_F(DocumentPlanTest, HasNoPadding) {
   EXPECT_EQ(plan["padded_tokens"], 0);
   EXPECT_EQ(plan["tokens"], 784);  // a document of i bytes has i targets, at most 32
   EXPECT_EQ(plan["documents"]["cut"], 8);
+}
+
+TEST_F(DocumentPlanTest, SeveralRanksAreAList) {
+  const auto result = run_chiliad({"data", "plan", run_file(), "--ranks", "1,2,3", "--json", "--quiet"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto plans = nlohmann::json::parse(result.out)["plans"];
+  ASSERT_EQ(plans.size(), 3U);
+  EXPECT_EQ(plans[2]["ranks"], 3);
+}
+
+TEST_F(DocumentPlanTest, ModePadSaysWhatItCosts) {
+  const auto result =
+      run_chiliad({"data", "plan", run_file(), "--set", "data.mode=pad", "--json", "--quiet"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_GT(nlohmann::json::parse(result.out)["padded_tokens"], 100);
+}
+
+TEST_F(DocumentPlanTest, TakesPacksMadeBeforehand) {
+  const std::string packs = (folder_.path() / "run.packs").string();
+  const auto made = run_chiliad({"data", "pack", run_file(), "--out", packs, "--json", "--quiet"});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const auto summary = nlohmann::json::parse(made.out);
+  EXPECT_EQ(summary["samples"], 40);
+  const auto result = run_chiliad({"data", "plan", run_file(), "--set", "data.packs=" + packs, "--set",
+                                   "data.batch=4", "--json", "--quiet"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto plan = nlohmann::json::parse(result.out);
+  EXPECT_EQ(plan["packs"], summary["packs"]);
+  EXPECT_EQ(plan["items"], 40);
+  EXPECT_EQ(plan["coverage"]["missed"], 0);
+}
+
+TEST_F(DocumentPlanTest, RefusesStalePacks) {
+  const std::string packs = (folder_.path() / "run.packs").string();
+  ASSERT_EQ(run_chiliad({"data", "pack", run_file(), "--out", packs, "--quiet"}).exit_code, 0);
+  const auto result = run_chiliad({"data", "plan", run_file(), "--set", "data.packs=" + packs, "--set",
+                                   "data.sequence_length=16", "--quiet"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("data.sequence_length: was 32, is 16"));
 }
 
 TEST_F(DocumentPlanTest, RefusesAModelOfFewerIdsThanTheTokenizer) {

@@ -2,7 +2,9 @@
 
 #include <cstdlib>
 #include <map>
+#include <vector>
 
+#include "chiliad/stepplan/image_spans.h"
 #include "chiliad/stepplan/pack.h"
 #include "chiliad/stepplan/plan.h"
 #include "tests/support/synthetic_index.h"
@@ -58,6 +60,39 @@ class StepplanMutantTest : public ::testing::Test {
     return seen.size() == step.items.size();
   }
 
+  /// The audit of cutting a document: no picture is in it in part.
+  static bool pictures_are_whole() {
+    const std::vector<ImageSpan> spans{{10, 576}, {600, 1152}};
+    for (int64_t limit = 1; limit < 2000; limit += 7) {
+      const int64_t kept = cut_outside_spans(1800, spans, limit);
+      for (const ImageSpan& span : spans) {
+        if (span.first < kept && kept < span.first + span.count) return false;
+      }
+    }
+    return true;
+  }
+
+  /// The audit of packing rows: all ranks together hold each item of a step once, whatever is left over.
+  static bool rows_hold_the_step() {
+    Step step;
+    for (uint32_t i = 0; i < 50; ++i) {
+      Item& item = step.items.emplace_back();
+      item.sample = item.position = i;
+      item.num_tokens = 10 + 17 * i % 90;
+    }
+    PackOptions options;
+    options.num_ranks = 3;
+    options.max_tokens = 256;
+    options.row_work = [](int64_t tokens, double) { return static_cast<double>(tokens); };
+    std::map<uint32_t, int> seen;
+    for (const auto& slots : pack(step, {Bucket{}}, options).slots) {
+      for (const auto& slot : slots) {
+        for (const Item& item : slot.items) ++seen[item.position];
+      }
+    }
+    return seen.size() == step.items.size();
+  }
+
   index::Index index_;
   std::unique_ptr<Plan> plan_;
 };
@@ -66,6 +101,24 @@ TEST_F(StepplanMutantTest, AuditCatchesACursorOffByOne) {
   ASSERT_TRUE(resumed_epoch_is_exact());
   const PlantedBug bug("cursor_off_by_one");
   EXPECT_FALSE(resumed_epoch_is_exact());
+}
+
+TEST_F(StepplanMutantTest, AuditCatchesSwappedRanks) {
+  ASSERT_TRUE(ranks_hold_the_step());
+  const PlantedBug bug("swapped_ranks");
+  EXPECT_FALSE(ranks_hold_the_step());
+}
+
+TEST_F(StepplanMutantTest, AuditCatchesACutThroughAPicture) {
+  ASSERT_TRUE(pictures_are_whole());
+  const PlantedBug bug("cut_image_span");
+  EXPECT_FALSE(pictures_are_whole());
+}
+
+TEST_F(StepplanMutantTest, AuditCatchesDroppedLeftovers) {
+  ASSERT_TRUE(rows_hold_the_step());
+  const PlantedBug bug("dropped_leftovers");
+  EXPECT_FALSE(rows_hold_the_step());
 }
 
 TEST_F(StepplanMutantTest, AuditCatchesPermutedItems) {

@@ -35,6 +35,7 @@ std::string other_value(const std::string& key, const detail::Option& option) {
       {"data.bucket_step", "16"},
       {"data.bucket_min", "24"},
       {"data.bucket_max", "72"},
+      {"data.buckets", "pixart-512"},
       {"data.background", "#00ff00"},
       {"data.languages", "[no, \"pt-BR\"]"},
       {"data.index", "a b/\"c\\d\""},
@@ -149,7 +150,7 @@ std::vector<std::string> ground_of(const std::string& key) {
     ground.emplace_back("data.tokenizer=t.json");
   } else if (!one_of(key, {"model.family", "model.kv_heads", "model.head_size", "model.mlp_width",
                            "model.vocabulary", "model.rope_theta", "model.norm_eps", "model.tied",
-                           "model.attention_bias", "model.mlp_bias", "data.mode", "data.tokenizer"})) {
+                           "model.attention_bias", "model.mlp_bias", "data.mode", "data.tokenizer", "data.packs"})) {
     return {};
   }
   std::erase_if(ground, [&](const auto& change) { return change.rfind(key + "=", 0) == 0; });
