@@ -82,7 +82,7 @@ class Loader::Impl {
         journal_(std::make_shared<const stepplan::Journal>(std::move(journal))),
         tuner_(
             {most_threads(options_), options_.tune ? options_.max_prefetch_steps : options_.prefetch_steps},
-            {options_.num_threads, options_.prefetch_steps}, clock_.now()),
+            {options_.num_threads, options_.prefetch_steps}),
         depth_(options_.prefetch_steps),
         crew_(most_threads(options_), options_.num_threads, "load"),
         slow_items_(watches_, index, options_.item_deadline, options_.on_slow_item),
@@ -99,6 +99,7 @@ class Loader::Impl {
   RankStep next();
   bool wait(Nanoseconds most);
   void amend(const std::vector<stepplan::Amendment>& amendments);
+  uint64_t digest_again(const Batch& batch, size_t item);
   LoaderStats stats() const;
   void close();
 
@@ -386,6 +387,12 @@ void Loader::Impl::amend(const std::vector<stepplan::Amendment>& amendments) {
   journal_ = std::move(journal);
 }
 
+uint64_t Loader::Impl::digest_again(const Batch& batch, size_t item) {
+  ItemCopy copy(batch, item);
+  static_cast<void>(items_.load(batch.items[item], batch.shape_of(item), copy.place()));
+  return content_digest(copy.place());
+}
+
 LoaderStats Loader::Impl::stats() const {
   std::unique_lock lock(mutex_);
   LoaderStats stats = stats_;
@@ -436,6 +443,9 @@ bool Loader::wait(Nanoseconds most) {
 }
 void Loader::amend(const std::vector<stepplan::Amendment>& amendments) {
   impl_->amend(amendments);
+}
+uint64_t Loader::digest_again(const Batch& batch, size_t item) {
+  return impl_->digest_again(batch, item);
 }
 LoaderStats Loader::stats() const {
   return impl_->stats();

@@ -33,6 +33,9 @@ class Loader {
   /// Agreed amendments hold from their step on; steps already loaded get weight 0 and zero pixels for those
   /// samples.
   void amend(const std::vector<stepplan::Amendment>& amendments);
+  /// Loads an item of a batch that was handed over once more, elsewhere: the digest of its data now. For
+  /// whoever doubts what he was given. Throws Unavailable.
+  [[nodiscard]] uint64_t digest_again(const Batch& batch, size_t item);
   [[nodiscard]] LoaderStats stats() const;
   /// Stops and joins; `next` refuses afterwards.
   void close();

@@ -178,6 +178,23 @@ ItemPlace place_of(Batch& batch, size_t i) {
           own(batch.pooled)};
 }
 
+ItemCopy::ItemCopy(const Batch& batch, size_t i) {
+  const ItemPlace there = place_of(const_cast<Batch&>(batch), i);  // only its sizes are looked at
+  const auto bytes = [&](std::span<std::byte> like) -> std::span<std::byte> {
+    return bytes_.emplace_back(like.size());
+  };
+  const auto words = [&](std::span<int32_t> like) -> std::span<int32_t> {
+    return words_.emplace_back(like.size());
+  };
+  place_ = {.pixels = bytes(there.pixels),
+            .tokens = words(there.tokens),
+            .token_count = &token_count_,
+            .targets = words(there.targets),
+            .latents = bytes(there.latents),
+            .text = bytes(there.text),
+            .pooled = bytes(there.pooled)};
+}
+
 uint64_t content_digest(const ItemPlace& place) {
   const auto words = static_cast<size_t>(std::max(*place.token_count, 0));
   const auto tokens = std::as_bytes(place.tokens.first(std::min(words, place.tokens.size())));

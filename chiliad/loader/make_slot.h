@@ -22,6 +22,19 @@ namespace chiliad::loader {
 /// Where item `i` of a batch goes. The items' places cover the arrays.
 [[nodiscard]] ItemPlace place_of(Batch& batch, size_t i);
 
+/// A place of its own for an item of a batch, as large as the one there.
+class ItemCopy {
+ public:
+  ItemCopy(const Batch& batch, size_t i);
+  [[nodiscard]] const ItemPlace& place() const { return place_; }
+
+ private:
+  std::vector<std::vector<std::byte>> bytes_;
+  std::vector<std::vector<int32_t>> words_;
+  int32_t token_count_ = 0;
+  ItemPlace place_;
+};
+
 /// Digest of what lies in an item's place, without what pads it to others' lengths.
 [[nodiscard]] uint64_t content_digest(const ItemPlace& place);
 /// RankStep::consumed, from the items' content digests.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace chiliad::loader {
 namespace {
@@ -18,14 +19,16 @@ constexpr int64_t kRemembered = 200;  // intervals
 
 }  // namespace
 
-Tuner::Tuner(const TunerLimits& limits, const TunerSettings& start, Nanoseconds now)
-    : limits_(limits), settings_(start) {
+Tuner::Tuner(const TunerLimits& limits, const TunerSettings& start) : limits_(limits), settings_(start) {
   limits_.max_threads = std::max(limits_.max_threads, start.threads);
   limits_.max_depth = std::max(limits_.max_depth, start.depth);
-  last_.now = now;
 }
 
 bool Tuner::add_step(const TunerInput& input) {
+  if (!std::exchange(begun_, true)) {
+    last_ = input;
+    return false;
+  }
   const Nanoseconds time = input.now - last_.now;
   if (++steps_ < kStepsPerInterval || time < kShortestInterval) return false;
   const double seconds = to_seconds(time);

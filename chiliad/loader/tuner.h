@@ -32,9 +32,10 @@ struct TunerInput {
 /// is not tried again for long. Pure: what it says depends on its inputs alone.
 class Tuner {
  public:
-  Tuner(const TunerLimits& limits, const TunerSettings& start, Nanoseconds now);
+  Tuner(const TunerLimits& limits, const TunerSettings& start);
 
-  /// Once for each step that was handed over. Returns whether the settings changed.
+  /// Once for each step that was handed over. Returns whether the settings changed. The first one, which
+  /// waits for the first data, is only where counting begins.
   bool add_step(const TunerInput& input);
   [[nodiscard]] const TunerSettings& settings() const { return settings_; }
   [[nodiscard]] int64_t num_changes() const { return num_changes_; }
@@ -47,6 +48,7 @@ class Tuner {
   TunerLimits limits_;
   TunerSettings settings_;
   TunerInput last_;
+  bool begun_ = false;
   int64_t steps_ = 0;  // since last_
   int64_t calm_ = 0;   // intervals without a wait
   int too_few_ = 0;    // threads that were found too few

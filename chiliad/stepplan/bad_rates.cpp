@@ -80,6 +80,13 @@ std::string reason_histogram(const std::vector<Amendment>& amendments) {
   return text;
 }
 
+BadRateOptions bad_rate_options(const spec::DataOptions& data) {
+  BadRateOptions options{data.bad_window, data.max_bad_fraction, data.max_bad_fraction_source};
+  if (options.max_fraction_source == 0.0)
+    options.max_fraction_source = std::min(2 * options.max_fraction, 1.0);
+  return options;
+}
+
 void BadRates::slide(Window& window) const {
   while (!window.findings.empty() && window.findings.front().at <= window.seen - options_.window)
     window.findings.pop_front();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "chiliad/index/index.h"
+#include "chiliad/spec/options/data.h"
 #include "chiliad/stepplan/item.h"
 #include "chiliad/stepplan/journal.h"
 
@@ -49,6 +50,8 @@ struct BadRateOptions {
   double max_fraction = 0.05;
   double max_fraction_source = 0.10;
 };
+
+[[nodiscard]] BadRateOptions bad_rate_options(const spec::DataOptions& data);
 
 /// A bound that was crossed.
 struct BadExcess {

@@ -120,6 +120,7 @@ spec::RunFile shared_part(const spec::RunFile& run) {
   shared.data.index = "any";  // must be something
   shared.data.tokenizer = defaults.data.tokenizer;
   shared.data.loader_threads = defaults.data.loader_threads;
+  shared.data.loader_threads_max = defaults.data.loader_threads_max;
   shared.data.cache_bytes = defaults.data.cache_bytes;
   return shared;
 }

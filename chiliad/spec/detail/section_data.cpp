@@ -78,7 +78,7 @@ Section data_section() {
            "storage that fails after all retries: stop: the run ends, and goes on with the same command; "
            "skip: "
            "the item is left out as a bad one"},
-          {"bad_window", at<&O::bad_window>, WholeRule{100, 100'000}, kFree,
+          {"bad_window", at<&O::bad_window>, WholeRule{1, 100'000}, kFree,
            "items of the order, and of each source, that the next two keys look back over"},
           {"max_bad_fraction", at<&O::max_bad_fraction>, NumberRule{0.0, 1.0, false, false}, kFree,
            "the run stops where more items of the window were found bad; counted of at least 100 items"},

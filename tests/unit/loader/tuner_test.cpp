@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 
 #include "chiliad/base/rng.h"
@@ -67,55 +68,62 @@ struct Pipeline {
 };
 
 TEST(TunerTest, GetsRidOfTheWaitFromOneThreadAndOneStep) {
-  Tuner tuner({16, 64}, {1, 1}, {});
+  Tuner tuner({16, 64}, {1, 1});
   const auto end = Pipeline().run(tuner, 600);
   EXPECT_LT(end.wait, 0.01);
   EXPECT_GE(end.settings.threads, 3);
 }
 
 TEST(TunerTest, ComesDownFromManyThreads) {
-  Tuner tuner({64, 64}, {32, 4}, {});
+  Tuner tuner({64, 64}, {32, 4});
   const auto end = Pipeline().run(tuner, 2000);
   EXPECT_LT(end.settings.threads, 10);
   EXPECT_LT(end.wait, 0.01);
 }
 
 TEST(TunerTest, StaysWhereItIsOnceNothingWaits) {
-  Tuner tuner({16, 64}, {1, 1}, {});
+  Tuner tuner({16, 64}, {1, 1});
   const auto end = Pipeline().run(tuner, 3000);
   EXPECT_LE(end.late_changes, 2);
   EXPECT_LE(end.changes, 20);
 }
 
 TEST(TunerTest, NeverUsesMoreThreadsThanItMay) {
-  Tuner tuner({2, 8}, {1, 1}, {});
+  Tuner tuner({2, 8}, {1, 1});
   const auto end = Pipeline{.load = 2.0}.run(tuner, 500);
   EXPECT_EQ(end.most_threads, 2);
   EXPECT_LE(end.settings.depth, 8);
 }
 
 TEST(TunerTest, LooksFurtherAheadWhereStorageIsSlowToAnswer) {
-  Tuner tuner({4, 64}, {2, 1}, {});
+  Tuner tuner({4, 64}, {2, 1});
   const auto end = Pipeline{.load = 0.01, .latency = 0.5}.run(tuner, 600);
   EXPECT_GE(end.settings.depth, 5);
   EXPECT_LT(end.wait, 0.01);
 }
 
 TEST(TunerTest, AsksForNothingWhereMemoryIsTheLimit) {
-  Tuner tuner({16, 64}, {4, 4}, {});
+  Tuner tuner({16, 64}, {4, 4});
   const auto end = Pipeline{.load = 0.01, .latency = 5.0, .blocked = 0.9}.run(tuner, 300);
   EXPECT_EQ(end.settings, (TunerSettings{4, 4}));
 }
 
 TEST(TunerTest, LeavesAGoodStartAlone) {
-  Tuner tuner({16, 64}, {4, 4}, {});
+  Tuner tuner({16, 64}, {4, 4});
   const auto end = Pipeline().run(tuner, 300);
   EXPECT_EQ(end.changes, 0);
 }
 
+TEST(TunerTest, TheFirstDataMayTakeItsTime) {
+  Tuner tuner({16, 64}, {4, 4});
+  const auto at = [](int64_t s) { return Nanoseconds(std::chrono::seconds(s)); };
+  for (int step = 0; step < 100; ++step)
+    EXPECT_FALSE(tuner.add_step({.now = at(50 + step), .waited = at(50), .busy = at(50 + step)}));
+}
+
 TEST(TunerTest, SaysTheSameOfTheSameInputs) {
-  Tuner a({16, 64}, {1, 1}, {});
-  Tuner b({16, 64}, {1, 1}, {});
+  Tuner a({16, 64}, {1, 1});
+  Tuner b({16, 64}, {1, 1});
   EXPECT_EQ(Pipeline().run(a, 400).settings, Pipeline().run(b, 400).settings);
 }
 
