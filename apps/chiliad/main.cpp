@@ -29,6 +29,7 @@ void add_verbs(CLI::App& app, Action& action) {
   add_data_plan(*data, action);
   add_encode(app, action);
   add_data_show(*data, action);
+  add_data_quarantine(*data, action);
   add_train(app, action);
   add_verify_layout(app, action);
   add_worker_verbs(app);

@@ -19,6 +19,7 @@ void add_data_pack(CLI::App& parent, Action& action);
 void add_data_plan(CLI::App& parent, Action& action);
 void add_encode(CLI::App& parent, Action& action);
 void add_data_show(CLI::App& parent, Action& action);
+void add_data_quarantine(CLI::App& parent, Action& action);
 void add_train(CLI::App& parent, Action& action);
 void add_verify_layout(CLI::App& parent, Action& action);
 void add_ckpt_ls(CLI::App& parent, Action& action);

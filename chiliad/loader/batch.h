@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "chiliad/base/host_array.h"
+#include "chiliad/stepplan/bad_rates.h"
 #include "chiliad/stepplan/item.h"
 
 namespace chiliad::loader {
@@ -42,8 +45,11 @@ struct Batch {
   std::vector<int32_t> cu_seqlens;    ///< pack: [D + 1]: where documents begin, and T; {0} in an empty slot
   std::vector<stepplan::Bucket> shapes;  ///< pack of pictures: [B]
   std::vector<int64_t>
-      cu_latents;                ///< pack of pictures: [B + 1]: where an item's values begin, and their end
-  std::vector<int64_t> cu_text;  ///< the same of its caption's tokens, of as many as planned
+      cu_latents;                 ///< pack of pictures: [B + 1]: where an item's values begin, and their end
+  std::vector<int64_t> cu_text;   ///< the same of its caption's tokens, of as many as planned
+  std::vector<uint64_t> content;  ///< digest of each item's data as it was loaded: the same for every layout
+  /// Where the arrays lie, shared by the loader, which uses it again once the batch is gone.
+  std::shared_ptr<std::byte> memory;
   [[nodiscard]] bool is_row() const { return !cu_seqlens.empty(); }
   [[nodiscard]] bool packs_pictures() const { return !cu_latents.empty(); }
   [[nodiscard]] stepplan::Bucket shape_of(size_t i) const { return shapes.empty() ? bucket : shapes[i]; }
@@ -57,6 +63,11 @@ struct RankStep {
   int64_t num_tokens =
       0;          ///< planned global count of their tokens: in mode pack the targets, the loss's divisor
   Digest digest;  ///< of the step's items
+  /// Of the whole step, by group of samples; those of weight > 0.
+  std::vector<stepplan::GroupCount> seen;
+  /// Sum over this rank's items of their data's digests, each with its sample and position: equal for ranks
+  /// that load the same, and added up over ranks for every layout.
+  uint64_t consumed = 0;
   std::vector<Batch> slots;
   std::vector<Verdict> verdicts;  ///< found by this rank while loading this step
   double predicted_work = 0.0;

@@ -12,8 +12,19 @@
 #include "chiliad/image/decode_fit.h"
 #include "chiliad/index/caption_text.h"
 #include "chiliad/loader/batch.h"
+#include "chiliad/loader/item_cost.h"
 
 namespace chiliad::loader {
+
+std::string part_place(const index::Index& index, int64_t sample, int32_t caption) {
+  const index::Shard& shard = index.shard_of(sample);
+  const index::Part* part = index.image_part(sample);
+  if (part == nullptr && caption >= 0)
+    part = &shard.parts.at(shard.captions.at(static_cast<size_t>(caption)).part);
+  if (part == nullptr) return "no file";
+  return fmt::format("{} bytes {} to {}", shard.files.at(part->file).path, part->offset,
+                     part->offset + part->length);
+}
 
 void clear_item(const ItemPlace& place) {
   if (!place.targets.empty()) {
@@ -37,7 +48,8 @@ ItemLoader::ItemLoader(const index::Index& index, const ItemLoaderOptions& optio
       reader_(index),
       cache_(options.cache_bytes) {}
 
-std::string ItemLoader::load(const stepplan::Item& item, stepplan::Bucket bucket, const ItemPlace& place) {
+std::string ItemLoader::load(const stepplan::Item& item, stepplan::Bucket bucket, const ItemPlace& place,
+                             ItemWatch* watch) {
   clear_item(place);
   if (item.weight == 0.0F) return "";
   std::string refusal;
@@ -45,7 +57,8 @@ std::string ItemLoader::load(const stepplan::Item& item, stepplan::Bucket bucket
     refusal = load_document(item, place);
   } else {
     refusal = options_.columns.latents != nullptr ? load_latents(item, place)
-                                                  : load_picture(item, bucket, place.pixels);
+                                                  : load_picture(item, bucket, place.pixels, watch);
+    if (watch != nullptr) watch->enter(ItemPhase::kWords);
     if (refusal.empty()) refusal = load_words(item, place);
   }
   if (!refusal.empty()) {
@@ -96,11 +109,17 @@ std::string ItemLoader::load_class(const stepplan::Item& item, const ItemPlace& 
   const char* end = caption.text.data() + caption.text.size();
   const auto parsed = std::from_chars(caption.text.data(), end, number);
   if (parsed.ec != std::errc() || parsed.ptr != end || number < 0 || number >= options_.classes) {
-    return fmt::format("expected a caption that is the number of a class below {}, got '{}'",
+    return fmt::format("caption: expected one that is the number of a class below {}, got '{}'",
                        options_.classes, caption.text.substr(0, 40));
   }
   place.tokens[0] = static_cast<int32_t>(number);
   return "";
+}
+
+double ItemLoader::cost_seconds(const stepplan::Item& item) const {
+  if (item.weight == 0.0F || options_.documents != nullptr || options_.columns.latents != nullptr) return 0.0;
+  const index::Part* image = index_.image_part(item.sample);
+  return image == nullptr ? 0.0 : decode_seconds(*image);
 }
 
 int64_t ItemLoader::payload_bytes(const stepplan::Item& item) const {
@@ -117,12 +136,12 @@ int64_t ItemLoader::payload_bytes(const stepplan::Item& item) const {
 }
 
 std::string ItemLoader::load_picture(const stepplan::Item& item, stepplan::Bucket bucket,
-                                     std::span<std::byte> pixels) {
+                                     std::span<std::byte> pixels, ItemWatch* watch) {
   const PictureKey key{item.sample, item.bucket, item.crop_x, item.crop_y, item.flip};
   if (cache_.copy_to(key, pixels)) {
     ++cache_hits_;
   } else {
-    std::string refusal = decode_picture(item, bucket, pixels);
+    std::string refusal = decode_picture(item, bucket, pixels, watch);
     if (!refusal.empty()) return refusal;
     cache_.put(key, pixels);
   }
@@ -132,11 +151,12 @@ std::string ItemLoader::load_picture(const stepplan::Item& item, stepplan::Bucke
 }
 
 std::string ItemLoader::decode_picture(const stepplan::Item& item, stepplan::Bucket bucket,
-                                       std::span<std::byte> pixels) {
+                                       std::span<std::byte> pixels, ItemWatch* watch) {
   const auto part = index_.image_part(item.sample);
   CHILIAD_CHECK(part != nullptr, "sample {} has no image", item.sample);
   const PartBytes read = reader_.read(*index_.shard_of(item.sample), *part);
   if (!read.refusal.empty()) return read.refusal;
+  if (watch != nullptr) watch->enter(ItemPhase::kDecoding);
   image::FitOptions options;
   options.fit = [&](int32_t width, int32_t height) {
     return image::cover_fit(width, height, bucket.width, bucket.height, static_cast<double>(item.crop_x),
@@ -145,7 +165,8 @@ std::string ItemLoader::decode_picture(const stepplan::Item& item, stepplan::Buc
   options.mirrored = item.flip;
   options.dct_margin = options_.pictures.dct_margin;
   options.decode.background = options_.pictures.background;
-  return image::decode_fit(read.bytes, options, pixels);
+  const std::string refusal = image::decode_fit(read.bytes, options, pixels);
+  return refusal.empty() ? "" : "picture: " + refusal;
 }
 
 int64_t ItemLoader::feature_bytes(const stepplan::Item& item) const {
@@ -179,6 +200,7 @@ ItemLoader::CaptionText ItemLoader::read_caption(int64_t sample, uint32_t number
   const std::string_view text(reinterpret_cast<const char*>(read.bytes.data()) + caption.offset,
                               caption.length);
   text::LineDocument document = index::caption_text(part.media, text);
+  if (!document.refusal.empty()) document.refusal = "caption: " + document.refusal;
   return {std::move(document.text), std::move(document.refusal)};
 }
 

@@ -11,6 +11,7 @@
 #include "chiliad/image/jitter.h"
 #include "chiliad/index/index.h"
 #include "chiliad/loader/decoded_cache.h"
+#include "chiliad/loader/item_watch.h"
 #include "chiliad/loader/part_reader.h"
 #include "chiliad/stepplan/item.h"
 #include "chiliad/text/byte_tokenizer.h"
@@ -57,6 +58,9 @@ struct ItemLoaderOptions {
 /// Fills the place of an item without data: zero pixels, the null caption; a document without targets.
 void clear_item(const ItemPlace& place);
 
+/// "FILE bytes A to B" of a sample's picture or, where it has none, of the caption.
+[[nodiscard]] std::string part_place(const index::Index& index, int64_t sample, int32_t caption);
+
 /// Reads, verifies, decodes, covers and tokenizes one item. Thread-safe.
 class ItemLoader {
  public:
@@ -64,8 +68,10 @@ class ItemLoader {
   ItemLoader(const index::Index& index, const ItemLoaderOptions& options);
 
   /// Returns why the item is bad (its place is cleared then), or nothing. An item of weight 0 is not read.
-  /// Throws Unavailable; CorruptData where the index contradicts verified bytes.
-  [[nodiscard]] std::string load(const stepplan::Item& item, stepplan::Bucket bucket, const ItemPlace& place);
+  /// Throws Unavailable; CorruptData where the index contradicts verified bytes. watch: told of the phases;
+  /// null: nobody.
+  [[nodiscard]] std::string load(const stepplan::Item& item, stepplan::Bucket bucket, const ItemPlace& place,
+                                 ItemWatch* watch = nullptr);
 
   /// `load` of the picture alone, uint8 [H, W, 3] of the bucket, without its caption.
   [[nodiscard]] std::string load_alone(const stepplan::Item& item, stepplan::Bucket bucket,
@@ -79,6 +85,8 @@ class ItemLoader {
   /// caption: its number in the sample's shard. Throws as load.
   [[nodiscard]] CaptionText read_caption(int64_t sample, uint32_t caption);
 
+  /// Predicted seconds to decode it; 0 for what is not a picture.
+  [[nodiscard]] double cost_seconds(const stepplan::Item& item) const;
   /// Bytes of the parts that `load` reads at most for this item.
   [[nodiscard]] int64_t payload_bytes(const stepplan::Item& item) const;
   [[nodiscard]] int64_t bytes_read() const { return reader_.bytes_read() + features_read_.load(); }
@@ -95,9 +103,9 @@ class ItemLoader {
   [[nodiscard]] std::string load_document(const stepplan::Item& item, const ItemPlace& place);
   void check_count(const stepplan::Item& item, size_t found) const;
   [[nodiscard]] std::string load_picture(const stepplan::Item& item, stepplan::Bucket bucket,
-                                         std::span<std::byte> pixels);
+                                         std::span<std::byte> pixels, ItemWatch* watch);
   [[nodiscard]] std::string decode_picture(const stepplan::Item& item, stepplan::Bucket bucket,
-                                           std::span<std::byte> pixels);
+                                           std::span<std::byte> pixels, ItemWatch* watch);
 
   const index::Index& index_;
   ItemLoaderOptions options_;

@@ -1,182 +1,59 @@
 // 1. One thread plans: select, pack, room for this rank's slots, one task an item; it waits while enough is
 // ahead.
-// 2. Pool threads load items into their places, in any order.
-// 3. `next` hands over the oldest step once all its items are there, and applies amendments that came
-// meanwhile.
+// 2. A crew of threads loads items into their places, in any order, costly ones early.
+// 3. `next` hands over the oldest step once all its items are there, applies amendments that came meanwhile,
+// and lets the tuner look at how long it waited.
 #include "chiliad/loader/loader.h"
 
 #include <fmt/core.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <limits>
 #include <mutex>
 #include <thread>
 #include <utility>
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/log.h"
-#include "chiliad/base/thread_pool.h"
+#include "chiliad/base/planted.h"
+#include "chiliad/loader/item_cost.h"
+#include "chiliad/loader/item_crew.h"
 #include "chiliad/loader/item_loader.h"
+#include "chiliad/loader/make_slot.h"
+#include "chiliad/loader/slow_items.h"
+#include "chiliad/loader/step_maker.h"
+#include "chiliad/loader/tuner.h"
 
 namespace chiliad::loader {
 namespace {
 
-constexpr size_t kQueuedItems = 256;
+constexpr int kMostThreadsUnasked = 16;
+constexpr double kFirstOfAll = -1e12;
+
+using JournalPtr = std::shared_ptr<const stepplan::Journal>;
 
 struct PendingStep {
   RankStep out;
-  int64_t bytes = 0;
-  size_t remaining = 0;       // items not finished
-  size_t num_amendments = 0;  // of the journal that it was planned with
-  std::exception_ptr error;   // the first of its items
+  int64_t bytes = 0;         // of the memory budget
+  size_t remaining = 0;      // items not finished
+  JournalPtr journal;        // that it was planned with
+  std::exception_ptr error;  // the first of its items
 };
 
-ItemPlace place_in_pack(Batch& batch, size_t i) {
-  const auto rows = [i](HostArray& array, const std::vector<int64_t>& begins) {
-    const size_t row = begins.back() == 0 ? 0 : array.bytes().size() / static_cast<size_t>(begins.back());
-    return array.bytes().subspan(static_cast<size_t>(begins[i]) * row,
-                                 static_cast<size_t>(begins[i + 1] - begins[i]) * row);
-  };
-  const auto tokens = batch.tokens.as<int32_t>();
-  const size_t length = tokens.size() / batch.items.size();
-  const size_t pooled = batch.pooled.bytes().size() / batch.items.size();
-  return {.pixels = {},
-          .tokens = tokens.subspan(i * length, length),
-          .token_count = &batch.token_counts[i],
-          .latents = rows(batch.latents, batch.cu_latents),
-          .text = rows(batch.text, batch.cu_text),
-          .pooled = batch.pooled.bytes().subspan(i * pooled, pooled)};
+int usable_processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return ::sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-ItemPlace place_of(Batch& batch, size_t i) {
-  if (batch.is_row()) {
-    const auto first = static_cast<size_t>(batch.cu_seqlens[i]);
-    const auto count = static_cast<size_t>(batch.cu_seqlens[i + 1]) - first;
-    return {{},
-            batch.tokens.as<int32_t>().subspan(first, count),
-            &batch.token_counts[i],
-            batch.targets.as<int32_t>().subspan(first, count)};
-  }
-  if (batch.packs_pictures()) return place_in_pack(batch, i);
-  const auto own = [&](HostArray& array) {
-    const size_t bytes = array.bytes().size() / batch.items.size();
-    return array.bytes().subspan(i * bytes, bytes);
-  };
-  const auto tokens = batch.tokens.as<int32_t>();
-  const size_t length = tokens.size() / batch.items.size();
-  return {own(batch.pixels),      tokens.subspan(i * length, length),
-          &batch.token_counts[i], {},
-          own(batch.latents),     own(batch.text),
-          own(batch.pooled)};
-}
-
-int64_t longest_caption(const std::vector<stepplan::Item>& items) {
-  int64_t longest = 0;
-  for (const stepplan::Item& item : items) longest = std::max<int64_t>(longest, item.num_tokens);
-  return longest;
-}
-
-/// Room for `count` features of a column, each of `shape`.
-HostArray feature_room(const features::FeatureShape& feature, int64_t count) {
-  std::vector<int64_t> sizes{count};
-  for (int axis = 0; axis < feature.shape.rank(); ++axis) sizes.push_back(feature.shape[axis]);
-  return HostArray(feature.dtype, Shape(sizes));
-}
-
-void add_features(const FeatureColumns& columns, Batch& batch) {
-  const auto count = static_cast<int64_t>(batch.items.size());
-  batch.latents = feature_room(columns.latents->latents_of(batch.bucket.width, batch.bucket.height), count);
-  if (columns.text == nullptr) return;
-  batch.text = feature_room(columns.text->text_of(longest_caption(batch.items)), count);
-  if (const auto pooled = columns.text->pooled()) batch.pooled = feature_room(*pooled, count);
-}
-
-/// Pictures of any shapes one after another.
-Batch make_picture_pack(stepplan::MicroBatch&& slot, const std::vector<stepplan::Bucket>& buckets,
-                        const LoaderOptions& options) {
-  const FeatureColumns& columns = options.columns;
-  const auto count = static_cast<int64_t>(slot.items.size());
-  Batch batch;
-  batch.cu_latents.push_back(0);
-  batch.cu_text.push_back(0);
-  for (const stepplan::Item& item : slot.items) {
-    const stepplan::Bucket bucket = buckets[static_cast<size_t>(item.bucket)];
-    batch.shapes.push_back(bucket);
-    batch.cu_latents.push_back(batch.cu_latents.back() +
-                               columns.latents->latents_of(bucket.width, bucket.height).shape.count());
-    batch.cu_text.push_back(batch.cu_text.back() + item.num_tokens);
-  }
-  batch.token_counts.assign(slot.items.size(), 0);
-  batch.items = std::move(slot.items);
-  batch.latents = HostArray(columns.latents->summary().dtype, Shape{batch.cu_latents.back()});
-  batch.tokens = HostArray(DType::kI32, Shape{count, columns.text == nullptr ? 1 : 0});
-  if (columns.text == nullptr) return batch;
-  const auto feature = columns.text->text_of(batch.cu_text.back());
-  batch.text = HostArray(feature.dtype, feature.shape);
-  if (const auto pooled = columns.text->pooled()) batch.pooled = feature_room(*pooled, count);
-  return batch;
-}
-
-Batch make_batch(stepplan::MicroBatch&& slot, stepplan::Bucket bucket, const LoaderOptions& options) {
-  Batch batch;
-  batch.bucket = bucket;
-  const auto count = static_cast<int64_t>(slot.items.size());
-  batch.token_counts.assign(slot.items.size(), 0);
-  const int64_t longest = longest_caption(slot.items);
-  batch.items = std::move(slot.items);
-  if (options.columns.latents != nullptr) {
-    add_features(options.columns, batch);
-    batch.tokens = HostArray(DType::kI32, Shape{count, options.columns.text == nullptr ? 1 : 0});
-    return batch;
-  }
-  batch.pixels = HostArray(DType::kU8, Shape{count, bucket.height, bucket.width, 3});
-  batch.tokens = HostArray(DType::kI32, Shape{count, longest});
-  return batch;
-}
-
-int64_t pack_bytes(const stepplan::MicroBatch& slot, const std::vector<stepplan::Bucket>& buckets,
-                   const FeatureColumns& columns) {
-  int64_t bytes = columns.text == nullptr ? 0 : columns.text->text_of(slot.num_tokens()).num_bytes();
-  for (const stepplan::Item& item : slot.items) {
-    const stepplan::Bucket bucket = buckets[static_cast<size_t>(item.bucket)];
-    bytes += columns.latents->latents_of(bucket.width, bucket.height).num_bytes();
-  }
-  return bytes;
-}
-
-int64_t slot_bytes(const stepplan::MicroBatch& slot, const std::vector<stepplan::Bucket>& buckets,
-                   const LoaderOptions& options) {
-  if (options.documents != nullptr) return 8 * slot.num_tokens();
-  const auto count = static_cast<int64_t>(slot.items.size());
-  const auto& columns = options.columns;
-  if (options.pack.packs_pictures()) return pack_bytes(slot, buckets, columns);
-  const stepplan::Bucket bucket = buckets[static_cast<size_t>(slot.bucket)];
-  if (columns.latents == nullptr)
-    return count * (int64_t{3} * bucket.width * bucket.height + 4 * longest_caption(slot.items));
-  int64_t bytes = columns.latents->latents_of(bucket.width, bucket.height).num_bytes();
-  if (columns.text != nullptr) bytes += columns.text->text_of(longest_caption(slot.items)).num_bytes();
-  return count * bytes;
-}
-
-Batch make_row(stepplan::MicroBatch&& slot) {
-  Batch batch;
-  batch.cu_seqlens.push_back(0);
-  for (const stepplan::Item& item : slot.items)
-    batch.cu_seqlens.push_back(batch.cu_seqlens.back() + static_cast<int32_t>(item.num_tokens));
-  batch.tokens = HostArray(DType::kI32, Shape{slot.num_tokens()});
-  batch.targets = HostArray(DType::kI32, Shape{slot.num_tokens()});
-  batch.token_counts.assign(slot.items.size(), 0);
-  batch.items = std::move(slot.items);
-  return batch;
-}
-
-Batch make_slot(stepplan::MicroBatch&& slot, const std::vector<stepplan::Bucket>& buckets,
-                const LoaderOptions& options) {
-  if (options.documents != nullptr) return make_row(std::move(slot));
-  if (options.pack.packs_pictures()) return make_picture_pack(std::move(slot), buckets, options);
-  const stepplan::Bucket bucket = buckets[static_cast<size_t>(slot.bucket)];
-  return make_batch(std::move(slot), bucket, options);
+int most_threads(const LoaderOptions& options) {
+  if (!options.tune) return options.num_threads;
+  const int most =
+      options.max_threads > 0 ? options.max_threads : std::min(usable_processors(), kMostThreadsUnasked);
+  return std::max(most, options.num_threads);
 }
 
 void check_options(const LoaderOptions& options) {
@@ -194,13 +71,22 @@ class Loader::Impl {
        int64_t end_step, LoaderOptions options)
       : plan_(plan),
         options_(std::move(options)),
+        first_step_(first_step),
         end_step_(end_step),
         items_(index, {options_.cache_bytes, options_.max_tokens, options_.pictures, options_.documents,
                        options_.sequence_length, options_.columns, options_.classes}),
+        steps_(index, plan, options_, items_),
+        slab_(options_.prefetch_bytes, options_.allocator),
+        watches_(static_cast<size_t>(most_threads(options_))),
         next_step_(first_step),
         journal_(std::make_shared<const stepplan::Journal>(std::move(journal))),
-        pool_(options_.num_threads, kQueuedItems, "load"),
-        planner_([this, first_step] { plan_steps(first_step); }) {}
+        tuner_(
+            {most_threads(options_), options_.tune ? options_.max_prefetch_steps : options_.prefetch_steps},
+            {options_.num_threads, options_.prefetch_steps}),
+        depth_(options_.prefetch_steps),
+        crew_(most_threads(options_), options_.num_threads, "load"),
+        slow_items_(watches_, index, options_.item_deadline, options_.on_slow_item),
+        planner_([this] { plan_steps(); }) {}
 
   ~Impl() {
     try {
@@ -213,25 +99,38 @@ class Loader::Impl {
   RankStep next();
   bool wait(Nanoseconds most);
   void amend(const std::vector<stepplan::Amendment>& amendments);
+  uint64_t digest_again(const Batch& batch, size_t item);
   LoaderStats stats() const;
   void close();
 
  private:
-  void plan_steps(int64_t first_step);
+  void plan_steps();
   bool plan_step(int64_t step);
-  void load_item(PendingStep& step, size_t slot, size_t i);
+  bool await_memory(int64_t bytes);
+  std::vector<ItemCrew::Task> make_tasks(PendingStep& step);
+  void load_item(PendingStep& step, size_t slot, size_t i, int thread);
+  std::string load_or_recall(const PendingStep& step, Batch& batch, size_t i, ItemWatch& watch);
   bool is_front_ready() const;
   [[noreturn]] void refuse_late() const;
   void wait_for_front(std::unique_lock<std::mutex>& lock);
-  void apply_journal(RankStep& step, const stepplan::Journal& journal) const;
+  std::unique_ptr<PendingStep> take_front();
+  void tune();
+  Nanoseconds busy_time() const;
+  void tell(LoaderEvent event) const {
+    if (options_.on_event) options_.on_event(event);
+  }
 
   const stepplan::Plan& plan_;
   const LoaderOptions options_;
+  const int64_t first_step_;
   const int64_t end_step_;
   const SystemClock clock_;
   ItemLoader items_;
+  const StepMaker steps_;
+  Slab slab_;
+  std::deque<ItemWatch> watches_;  // of each thread of the crew
 
-  mutable std::mutex mutex_;  // guards what follows up to pool_
+  mutable std::mutex mutex_;  // guards what follows up to crew_
   std::condition_variable changed_;
   std::deque<std::unique_ptr<PendingStep>>
       pending_;  // in plan order; tasks hold pointers until `remaining` is 0
@@ -242,18 +141,23 @@ class Loader::Impl {
   Nanoseconds seen_at_{0};
   bool stopping_ = false;
   std::exception_ptr planner_error_;
-  // Replaced as a whole by `amend`; the planner shares the one it started a step with until that step is
-  // planned.
-  std::shared_ptr<const stepplan::Journal> journal_;
+  // Replaced as a whole by `amend`; shared with the steps that were planned with it until they are handed
+  // over.
+  JournalPtr journal_;
   LoaderStats stats_;
+  Nanoseconds blocked_{0};
+  Tuner tuner_;
+  int64_t depth_;
+  double cost_ahead_ = 0.0;  // mean predicted seconds of a step's decodes
 
-  ThreadPool pool_;
+  ItemCrew crew_;
+  SlowItems slow_items_;
   std::thread planner_;
 };
 
-void Loader::Impl::plan_steps(int64_t first_step) {
+void Loader::Impl::plan_steps() {
   try {
-    for (int64_t step = first_step; step < end_step_; ++step) {
+    for (int64_t step = first_step_; step < end_step_; ++step) {
       if (!plan_step(step)) return;
     }
   } catch (...) {
@@ -265,84 +169,113 @@ void Loader::Impl::plan_steps(int64_t first_step) {
 
 // Returns false if the loader is stopping.
 bool Loader::Impl::plan_step(int64_t step) {
-  std::shared_ptr<const stepplan::Journal> journal;
+  JournalPtr journal;
   {
     std::unique_lock lock(mutex_);
-    changed_.wait(
-        lock, [&] { return stopping_ || static_cast<int64_t>(pending_.size()) < options_.prefetch_steps; });
+    changed_.wait(lock, [&] { return stopping_ || static_cast<int64_t>(pending_.size()) < depth_; });
     if (stopping_) return false;
     journal = journal_;
   }
-  const stepplan::Step selected = plan_.select(step, *journal);
-  stepplan::PackedStep packed = stepplan::pack(selected, plan_.buckets(), options_.pack);
-  const auto rank = static_cast<size_t>(options_.rank);
+  const Nanoseconds start = clock_.now();
+  StepDraft draft = steps_.draft(step, *journal);
+  const Nanoseconds took = clock_.now() - start;
+  tell(LoaderEvent::kPlanned);
+  if (!await_memory(draft.bytes)) return false;
+  const int64_t planned_bytes = draft.planned_bytes;
   auto made = std::make_unique<PendingStep>();
-  int64_t planned = 0;
-  for (const auto& slot : packed.slots[rank]) {
-    made->bytes += slot_bytes(slot, plan_.buckets(), options_);
-    made->remaining += slot.items.size();
-    for (const auto& item : slot.items) planned += items_.payload_bytes(item);
-  }
-  {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] {
-      return stopping_ || pending_.empty() || bytes_ahead_ + made->bytes <= options_.prefetch_bytes;
-    });
-    if (stopping_) return false;
-    bytes_ahead_ += made->bytes;
-  }
-  made->num_amendments = journal->amendments().size();
-  made->out.step = step;
-  made->out.epoch = selected.epoch;
-  made->out.num_items = packed.num_items;
-  made->out.num_tokens = packed.num_tokens;
-  made->out.digest = selected.digest();
-  made->out.predicted_work = packed.rank_work[rank];
-  for (auto& slot : packed.slots[rank])
-    made->out.slots.push_back(make_slot(std::move(slot), plan_.buckets(), options_));
-  PendingStep& placed = *made;
-  std::vector<size_t> slot_items;
-  for (const Batch& batch : placed.out.slots) slot_items.push_back(batch.items.size());
+  made->bytes = draft.bytes;
+  made->remaining = draft.num_items;
+  made->journal = std::move(journal);
+  made->out = steps_.make(std::move(draft), slab_);
+  auto tasks = make_tasks(*made);
   {
     std::lock_guard lock(mutex_);
-    stats_.bytes_planned += planned;
+    stats_.bytes_planned += planned_bytes;
+    stats_.plan_seconds += to_seconds(took);
     pending_.push_back(std::move(made));
     ++progress_;
     changed_.notify_all();
   }
-  // From here on `placed` lives only as long as it has unfinished items.
-  for (size_t slot = 0; slot < slot_items.size(); ++slot) {
-    for (size_t i = 0; i < slot_items[slot]; ++i) {
-      pool_.submit([this, &placed, slot, i] { load_item(placed, slot, i); });
-    }
-  }
+  // From here on the step lives only as long as it has unfinished items.
+  crew_.add(std::move(tasks));
+  tell(LoaderEvent::kAdmitted);
   return true;
 }
 
-void Loader::Impl::load_item(PendingStep& step, size_t slot, size_t i) {
-  Batch& batch = step.out.slots[slot];
-  stepplan::Item& item = batch.items[i];
-  std::string refusal;
-  std::exception_ptr error;
-  bool stopping = false;
-  {
-    std::lock_guard lock(mutex_);
-    stopping = stopping_;
-  }
-  if (!stopping) {
-    try {
-      refusal = items_.load(item, batch.shape_of(i), place_of(batch, i));
-    } catch (...) {
-      error = std::current_exception();
+/// Returns false if the loader is stopping.
+bool Loader::Impl::await_memory(int64_t bytes) {
+  std::unique_lock lock(mutex_);
+  const Nanoseconds start = clock_.now();
+  changed_.wait(
+      lock, [&] { return stopping_ || pending_.empty() || bytes_ahead_ + bytes <= options_.prefetch_bytes; });
+  blocked_ += clock_.now() - start;
+  if (stopping_) return false;
+  bytes_ahead_ += bytes;
+  return true;
+}
+
+std::vector<ItemCrew::Task> Loader::Impl::make_tasks(PendingStep& step) {
+  const bool is_first = step.out.step == first_step_;  // nothing may come before it
+  std::vector<ItemCrew::Task> tasks;
+  double cost_sum = 0.0;
+  for (size_t slot = 0; slot < step.out.slots.size(); ++slot) {
+    const auto& items = step.out.slots[slot].items;
+    for (size_t i = 0; i < items.size(); ++i) {
+      const double cost = items_.cost_seconds(items[i]);
+      cost_sum += cost;
+      tasks.push_back({cost, [this, &step, slot, i](int thread) { load_item(step, slot, i, thread); }});
     }
   }
+  cost_ahead_ = is_first ? cost_sum : 0.9 * cost_ahead_ + 0.1 * cost_sum;
+  const double step_seconds = cost_ahead_ / crew_.num_active();
+  for (auto& task : tasks) {
+    task.key =
+        (is_first ? kFirstOfAll : 0.0) + start_key(step.out.step - first_step_, step_seconds, task.key);
+  }
+  return tasks;
+}
+
+/// What was found in this step before is found again, even if the file was mended since: a replay gives the
+/// same.
+std::string Loader::Impl::load_or_recall(const PendingStep& step, Batch& batch, size_t i, ItemWatch& watch) {
+  const stepplan::Item& item = batch.items[i];
+  const ItemPlace place = place_of(batch, i);
+  const auto* known = step.journal->found_in(item.sample, step.out.step);
+  if (known != nullptr && !planted_bug("findings_forgotten")) {
+    clear_item(place);
+    return known->reason;
+  }
+  try {
+    return items_.load(item, batch.shape_of(i), place, &watch);
+  } catch (const Unavailable& error) {
+    if (!options_.skip_unavailable) throw;
+    clear_item(place);
+    return fmt::format("{}: storage: {}", plan_.index().key(item.sample), error.what());
+  }
+}
+
+void Loader::Impl::load_item(PendingStep& step, size_t slot, size_t i, int thread) {
+  tell(LoaderEvent::kItemBegun);
+  Batch& batch = step.out.slots[slot];
+  ItemWatch& watch = watches_[static_cast<size_t>(thread)];
+  watch.begin(batch.items[i].sample);
+  std::string refusal;
+  std::exception_ptr error;
+  try {
+    refusal = load_or_recall(step, batch, i, watch);
+    batch.content[i] = content_digest(place_of(batch, i));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  watch.end();
+  tell(LoaderEvent::kItemDone);
   std::lock_guard lock(mutex_);
   ++progress_;
   ++stats_.items;
   if (!refusal.empty()) {
     ++stats_.bad_items;
-    item.weight = 0.0F;
-    step.out.verdicts.push_back({item.sample, std::move(refusal)});
+    batch.items[i].weight = 0.0F;
+    step.out.verdicts.push_back({batch.items[i].sample, std::move(refusal)});
   }
   if (step.error == nullptr) step.error = error;
   --step.remaining;
@@ -388,51 +321,63 @@ bool Loader::Impl::wait(Nanoseconds most) {
   return ready;
 }
 
-RankStep Loader::Impl::next() {
+std::unique_ptr<PendingStep> Loader::Impl::take_front() {
   const Nanoseconds start = clock_.now();
-  std::unique_ptr<PendingStep> done;
-  std::shared_ptr<const stepplan::Journal> journal;
+  std::unique_lock lock(mutex_);
+  CHILIAD_CHECK(!stopping_, "next after close");
+  CHILIAD_CHECK(next_step_ < end_step_, "next past the end: step {}", next_step_);
+  wait_for_front(lock);
+  CHILIAD_CHECK(!stopping_, "closed while next waited");
+  const bool has_front = !pending_.empty();
+  if (has_front && pending_.front()->error != nullptr) std::rethrow_exception(pending_.front()->error);
+  if (!has_front || pending_.front()->remaining != 0) std::rethrow_exception(planner_error_);
+  auto done = std::move(pending_.front());
+  pending_.pop_front();
+  bytes_ahead_ -= done->bytes;
+  ++next_step_;
+  stats_.wait_seconds += to_seconds(clock_.now() - start);
+  changed_.notify_all();
+  return done;
+}
+
+RankStep Loader::Impl::next() {
+  auto done = take_front();
+  JournalPtr journal;
   {
-    std::unique_lock lock(mutex_);
-    CHILIAD_CHECK(!stopping_, "next after close");
-    CHILIAD_CHECK(next_step_ < end_step_, "next past the end: step {}", next_step_);
-    wait_for_front(lock);
-    CHILIAD_CHECK(!stopping_, "closed while next waited");
-    const bool has_front = !pending_.empty();
-    if (has_front && pending_.front()->error != nullptr) std::rethrow_exception(pending_.front()->error);
-    if (!has_front || pending_.front()->remaining != 0) std::rethrow_exception(planner_error_);
-    done = std::move(pending_.front());
-    pending_.pop_front();
-    bytes_ahead_ -= done->bytes;
-    ++next_step_;
+    std::lock_guard lock(mutex_);
     journal = journal_;
-    stats_.wait_seconds += to_seconds(clock_.now() - start);
-    changed_.notify_all();
   }
   auto& verdicts = done->out.verdicts;
   std::sort(verdicts.begin(), verdicts.end(),
             [](const Verdict& a, const Verdict& b) { return a.sample < b.sample; });
-  if (journal->amendments().size() != done->num_amendments) apply_journal(done->out, *journal);
+  if (journal != done->journal) steps_.apply(*journal, done->out);
+  done->out.consumed = consumed_digest(done->out);
+  if (options_.tune) tune();
+  tell(LoaderEvent::kHandedOver);
   return std::move(done->out);
 }
 
-void Loader::Impl::apply_journal(RankStep& step, const stepplan::Journal& journal) const {
-  const stepplan::Step selected = plan_.select(step.step, journal);
-  step.digest = selected.digest();
-  step.num_items = step.num_tokens = 0;
-  for (const stepplan::Item& item : selected.items) {
-    if (item.weight <= 0.0F) continue;
-    ++step.num_items;
-    step.num_tokens += item.num_tokens;
+Nanoseconds Loader::Impl::busy_time() const {
+  Nanoseconds busy{0};
+  for (const ItemWatch& watch : watches_) {
+    for (const Nanoseconds spent : watch.snapshot().spent) busy += spent;
   }
-  for (Batch& batch : step.slots) {
-    for (size_t i = 0; i < batch.items.size(); ++i) {
-      stepplan::Item& item = batch.items[i];
-      if (journal.weight(item.sample, step.step) > 0.0F) continue;
-      item.weight = 0.0F;
-      clear_item(place_of(batch, i));
-    }
+  return busy;
+}
+
+void Loader::Impl::tune() {
+  const Nanoseconds busy = busy_time();
+  int threads = 0;
+  {
+    std::lock_guard lock(mutex_);
+    const auto waited =
+        std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(stats_.wait_seconds));
+    if (!tuner_.add_step({clock_.now(), waited, busy, blocked_})) return;
+    depth_ = tuner_.settings().depth;
+    threads = tuner_.settings().threads;
+    changed_.notify_all();
   }
+  crew_.set_active(threads);
 }
 
 void Loader::Impl::amend(const std::vector<stepplan::Amendment>& amendments) {
@@ -442,11 +387,29 @@ void Loader::Impl::amend(const std::vector<stepplan::Amendment>& amendments) {
   journal_ = std::move(journal);
 }
 
+uint64_t Loader::Impl::digest_again(const Batch& batch, size_t item) {
+  ItemCopy copy(batch, item);
+  static_cast<void>(items_.load(batch.items[item], batch.shape_of(item), copy.place()));
+  return content_digest(copy.place());
+}
+
 LoaderStats Loader::Impl::stats() const {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   LoaderStats stats = stats_;
+  stats.blocked_seconds = to_seconds(blocked_);
+  stats.prefetch_steps = depth_;
+  stats.tuner_changes = tuner_.num_changes();
+  lock.unlock();
   stats.bytes_read = items_.bytes_read();
   stats.cache_hits = items_.cache_hits();
+  stats.threads = crew_.num_active();
+  stats.slow_items = slow_items_.count();
+  stats.slab = slab_.stats();
+  for (const ItemWatch& watch : watches_) {
+    const auto spent = watch.snapshot().spent;
+    for (size_t phase = 0; phase < spent.size(); ++phase)
+      stats.phase_seconds[phase] += to_seconds(spent[phase]);
+  }
   return stats;
 }
 
@@ -457,7 +420,8 @@ void Loader::Impl::close() {
     changed_.notify_all();
   }
   if (planner_.joinable()) planner_.join();
-  pool_.close();
+  crew_.close();
+  slow_items_.close();
 }
 
 Loader::Loader(const index::Index& index, const stepplan::Plan& plan, stepplan::Journal journal,
@@ -479,6 +443,9 @@ bool Loader::wait(Nanoseconds most) {
 }
 void Loader::amend(const std::vector<stepplan::Amendment>& amendments) {
   impl_->amend(amendments);
+}
+uint64_t Loader::digest_again(const Batch& batch, size_t item) {
+  return impl_->digest_again(batch, item);
 }
 LoaderStats Loader::stats() const {
   return impl_->stats();

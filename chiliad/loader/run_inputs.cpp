@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -113,6 +114,11 @@ LoaderOptions loader_options(const spec::RunFile& run, const RunInputs& inputs, 
   options.classes = run.model.classes;
   if (inputs.documents != nullptr) options.sequence_length = run.data.sequence_length;
   options.num_threads = static_cast<int>(run.data.loader_threads);
+  options.tune = run.data.loader_tune;
+  options.max_threads = static_cast<int>(run.data.loader_threads_max);
+  options.item_deadline =
+      std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(run.data.item_deadline_s));
+  options.skip_unavailable = run.data.on_unavailable == "skip";
   options.prefetch_steps = run.data.prefetch_steps;
   options.prefetch_bytes = run.data.prefetch_bytes;
   options.cache_bytes = run.data.cache_bytes;

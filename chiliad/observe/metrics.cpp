@@ -27,6 +27,28 @@ void read_map(const Json& object, const char* key, std::map<std::string, int64_t
   if (it != object.end()) out = it->get<std::map<std::string, int64_t>>();
 }
 
+Json loader_json(const LoaderMetrics& loader) {
+  return {{"threads", loader.threads},
+          {"prefetch_steps", loader.prefetch_steps},
+          {"tuner_changes", loader.tuner_changes},
+          {"bytes", loader.bytes},
+          {"slow_items", loader.slow_items},
+          {"wait_alarms", loader.wait_alarms},
+          {"bottleneck", loader.bottleneck}};
+}
+
+LoaderMetrics read_loader(const Json& object) {
+  LoaderMetrics loader;
+  read_integer(object, "threads", loader.threads);
+  read_integer(object, "prefetch_steps", loader.prefetch_steps);
+  read_integer(object, "tuner_changes", loader.tuner_changes);
+  read_integer(object, "bytes", loader.bytes);
+  read_integer(object, "slow_items", loader.slow_items);
+  read_integer(object, "wait_alarms", loader.wait_alarms);
+  loader.bottleneck = object.value("bottleneck", std::string());
+  return loader;
+}
+
 }  // namespace
 
 std::string StepMetrics::to_json() const {
@@ -46,6 +68,7 @@ std::string StepMetrics::to_json() const {
   object["items_per_s"] = items_per_s;
   object["flops"] = flops;
   object["peak_memory"] = peak_memory;
+  if (loader.has_value()) object["loader"] = loader_json(*loader);
   if (validation_loss.has_value()) object["validation_loss"] = *validation_loss;
   if (peak_flops > 0.0) object["peak_flops"] = peak_flops;
   if (mfu.has_value()) object["mfu"] = *mfu;
@@ -80,6 +103,7 @@ StepMetrics StepMetrics::from_json(const std::string& text) {
     read(object, "flops", metrics.flops);
     read_integer(object, "peak_memory", metrics.peak_memory);
     read(object, "peak_flops", metrics.peak_flops);
+    if (object.contains("loader")) metrics.loader = read_loader(object["loader"]);
     if (object.contains("validation_loss"))
       read(object, "validation_loss", metrics.validation_loss.emplace());
     if (object.contains("mfu")) read(object, "mfu", metrics.mfu.emplace());

@@ -10,6 +10,18 @@
 
 namespace chiliad::observe {
 
+/// The loader of the rank that measured, as it is now or since the start.
+struct LoaderMetrics {
+  int64_t threads = 0;
+  int64_t prefetch_steps = 0;
+  int64_t tuner_changes = 0;
+  int64_t bytes = 0;  ///< of batches: ready, in use, or kept
+  int64_t slow_items = 0;
+  int64_t wait_alarms = 0;
+  std::string bottleneck;  ///< over the same steps as the line
+  bool operator==(const LoaderMetrics&) const = default;
+};
+
 /// One line of metrics.jsonl: means and sums over the steps since the line before. docs/formats/metrics.md.
 struct StepMetrics {
   int64_t step = 0;   ///< steps done
@@ -32,6 +44,7 @@ struct StepMetrics {
   double flops = 0.0;       ///< of the model over the same steps, all ranks
   int64_t peak_memory = 0;  ///< bytes of tensors at once, of the rank that measured; 0: not measured
   double peak_flops = 0.0;  ///< FLOP/s that all ranks together can do, as measured; 0: not known
+  std::optional<LoaderMetrics> loader;
   std::optional<double> validation_loss;  ///< of the held-out items, where they were evaluated at this step
   std::optional<double> mfu;              ///< flops over wall and peak_flops, where that is known
 

@@ -195,6 +195,7 @@ RankLoaderOptions options_of(const OpenedRun& run, const Arguments& arguments) {
   RankLoaderOptions options;
   options.loader = loader::loader_options(file, run.inputs(), spec::rates_of(file.parallel), arguments.rank,
                                           arguments.num_ranks);
+  options.loader.tune = false;  // processors are the caller's to share out
   set_positive("threads", arguments.threads, 1, options.loader.num_threads);
   set_positive("prefetch_bytes", arguments.prefetch_bytes, int64_t{0}, options.loader.prefetch_bytes);
   set_positive("prefetch_steps", arguments.prefetch_steps, int64_t{1}, options.loader.prefetch_steps);

@@ -10,13 +10,20 @@
 namespace chiliad::stepplan {
 
 void Journal::add(const Amendment& amendment) {
-  if (!bad_from_.emplace(amendment.sample, amendment.from_step).second) return;
+  if (!by_sample_.emplace(amendment.sample, amendments_.size()).second) return;
   amendments_.push_back(amendment);
 }
 
 float Journal::weight(int64_t sample, int64_t step) const {
-  const auto found = bad_from_.find(sample);
-  return found != bad_from_.end() && step >= found->second ? 0.0F : 1.0F;
+  const auto found = by_sample_.find(sample);
+  return found != by_sample_.end() && step >= amendments_[found->second].from_step ? 0.0F : 1.0F;
+}
+
+const Amendment* Journal::found_in(int64_t sample, int64_t step) const {
+  const auto found = by_sample_.find(sample);
+  if (found == by_sample_.end()) return nullptr;
+  const Amendment& amendment = amendments_[found->second];
+  return amendment.from_step == step + 1 ? &amendment : nullptr;
 }
 
 Digest Journal::digest() const {
@@ -31,8 +38,9 @@ Digest Journal::digest() const {
 std::string Journal::to_jsonl() const {
   std::string text;
   for (const Amendment& amendment : amendments_) {
-    const nlohmann::ordered_json line{
+    nlohmann::ordered_json line{
         {"from_step", amendment.from_step}, {"sample", amendment.sample}, {"reason", amendment.reason}};
+    if (!amendment.found_at.empty()) line["found_at"] = amendment.found_at;
     text += line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   }
   return text;
@@ -46,7 +54,7 @@ Journal Journal::from_jsonl(const std::string& text) {
     try {
       const auto json = nlohmann::json::parse(line);
       journal.add({json.at("from_step").get<int64_t>(), json.at("sample").get<int64_t>(),
-                   json.at("reason").get<std::string>()});
+                   json.at("reason").get<std::string>(), json.value("found_at", std::string())});
     } catch (const nlohmann::json::exception& error) {
       throw CorruptData(fmt::format("journal:{}", number), fmt::format("expected an amendment, got '{}' ({})",
                                                                        line.substr(0, 80), error.what()));

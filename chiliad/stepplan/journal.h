@@ -15,6 +15,7 @@ struct Amendment {
   int64_t from_step = 0;
   int64_t sample = 0;
   std::string reason;
+  std::string found_at{};  ///< time, for people; in journal.jsonl alone, and no part of the digest
   bool operator==(const Amendment&) const = default;
 };
 
@@ -26,6 +27,9 @@ class Journal {
   void add(const Amendment& amendment);
   /// Weight of `sample` in `step`.
   [[nodiscard]] float weight(int64_t sample, int64_t step) const;
+  /// What was found of `sample` in `step`, the step before it lost its weight; or null. A replay of that step
+  /// takes it from here, whatever the data is by then.
+  [[nodiscard]] const Amendment* found_in(int64_t sample, int64_t step) const;
   [[nodiscard]] const std::vector<Amendment>& amendments() const { return amendments_; }
   [[nodiscard]] Digest digest() const;
 
@@ -35,7 +39,7 @@ class Journal {
 
  private:
   std::vector<Amendment> amendments_;
-  std::map<int64_t, int64_t> bad_from_;
+  std::map<int64_t, size_t> by_sample_;  // place in amendments_
 };
 
 }  // namespace chiliad::stepplan

@@ -128,6 +128,7 @@ spec::RunFile shared_part(const spec::RunFile& run) {
   hide_folders(shared.data.sources);
   shared.data.tokenizer = defaults.data.tokenizer;
   shared.data.loader_threads = defaults.data.loader_threads;
+  shared.data.loader_threads_max = defaults.data.loader_threads_max;
   shared.data.cache_bytes = defaults.data.cache_bytes;
   return shared;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,6 +10,8 @@
 #include "chiliad/base/error.h"
 #include "chiliad/base/hash.h"
 #include "chiliad/comm/group.h"
+#include "chiliad/index/index.h"
+#include "chiliad/loader/batch.h"
 #include "chiliad/parallel/mesh.h"
 #include "chiliad/parallel/sharded_layer.h"
 #include "chiliad/spec/run_file.h"
@@ -50,6 +53,13 @@ struct StepClaim {
 /// Throws RankMismatch (InternalError) that names the rank and what differs. claims: [rank].
 void check_claims(int64_t step, std::span<const StepClaim> claims);
 
+/// Tensor-parallel ranks did not load the same data: finds the item, loads it again, and throws RankMismatch
+/// (CorruptData) that names rank, item, key and byte range. consumed: RankStep::consumed, [rank]. again:
+/// digest of an item's data (slot, item) as this rank loads it now. Every rank calls it at the same place.
+[[noreturn]] void refuse_other_data(const loader::RankStep& step, std::span<const uint64_t> consumed,
+                                    const index::Index& index, parallel::Mesh& mesh,
+                                    const std::function<uint64_t(size_t, size_t)>& again);
+
 /// Compares parameters that several ranks must have alike: the shards of replicas, and what tensor-parallel
 /// ranks have copies of. One exchange of a few numbers; where nobody has copies, none. Every rank calls it at
 /// the same place; parameters are at rest. Throws RankMismatch (CorruptData) that names rank, layer and the
@@ -65,5 +75,7 @@ void check_parameters(std::span<const std::unique_ptr<parallel::ShardedLayer>> s
 /// For tests: flips a bit of rank 1's parameters in step 2, if that bug is planted.
 void maybe_flip_a_bit(std::span<const std::unique_ptr<parallel::ShardedLayer>> shards,
                       const parallel::Mesh& mesh, int64_t step);
+/// The same of a bit of the data that rank 1 loaded for step 2.
+void maybe_spoil_data(const parallel::Mesh& mesh, loader::RankStep& step);
 
 }  // namespace chiliad::train

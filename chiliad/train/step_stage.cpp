@@ -36,6 +36,8 @@ enum Field : size_t {
   kProgram0,
   kProgram1,
   kStep,
+  kConsumed0,
+  kConsumed1,
   kNumFields
 };
 
@@ -188,6 +190,7 @@ void StepStage::agree() {
   put(step_.digest.high, &mine[kDigest0]);
   put(step_.digest.low, &mine[kDigest2]);
   put(settings_.program.low, &mine[kProgram0]);
+  put(step_.consumed, &mine[kConsumed0]);
   mine[kStep] = static_cast<double>(step_.step);
   at::Tensor in = at::empty({static_cast<int64_t>(kNumFields)}, at::kDouble);
   std::copy(mine.begin(), mine.end(), in.mutable_data_ptr<double>());
@@ -196,6 +199,7 @@ void StepStage::agree() {
   world.all_gather(out, in)->wait();
   const std::span<const double> all(out.const_data_ptr<double>(), static_cast<size_t>(out.numel()));
   compare_claims(all);
+  agreement_.consumed = compare_consumed(all);
 
   std::vector<double> sums(kNumFields, 0.0);
   double most_work = 0.0;
@@ -228,6 +232,20 @@ void StepStage::compare_claims(std::span<const double> all) const {
         {static_cast<int64_t>(all[kStep]), {get(&all[kDigest0]), get(&all[kDigest2])}, get(&all[kProgram0])});
   }
   check_claims(step_.step, claims);
+}
+
+uint64_t StepStage::compare_consumed(std::span<const double> all) const {
+  std::vector<uint64_t> consumed;
+  for (; !all.empty(); all = all.subspan(kNumFields)) consumed.push_back(get(&all[kConsumed0]));
+  const auto tp = static_cast<size_t>(mesh_.shape().tp);
+  uint64_t sum = 0;
+  bool alike = true;
+  for (size_t rank = 0; rank < consumed.size(); ++rank) {
+    if (rank % tp == 0) sum += consumed[rank];
+    alike = alike && consumed[rank] == consumed[rank - rank % tp];
+  }
+  if (!alike && on_other_data_) on_other_data_(consumed);
+  return sum;
 }
 
 void StepStage::optimize(int32_t layer) {

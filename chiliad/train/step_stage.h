@@ -32,6 +32,7 @@ struct Agreement {
   bool stop = false;       ///< somebody was asked to stop
   double imbalance = 1.0;  ///< max / mean of the predicted work
   double flops = 0.0;      ///< of the model, over all ranks
+  uint64_t consumed = 0;  ///< sum of the digests of all items' data, each counted once: alike in every layout
 };
 
 /// What a step needs beside its batches.
@@ -56,6 +57,12 @@ class StepStage final : public schedule::Stage {
   void begin(loader::RankStep step, const StepSettings& settings);
   /// Runs before the first parameter changes (a snapshot of the step before may still be copying).
   void set_before_update(std::function<void()> wait) { before_update_ = std::move(wait); }
+
+  /// Called on all ranks where tensor-parallel ranks did not load the same, with what each loaded
+  /// (RankStep::consumed, [rank]); it throws.
+  void set_on_other_data(std::function<void(std::span<const uint64_t>)> refuse) {
+    on_other_data_ = std::move(refuse);
+  }
 
   [[nodiscard]] const Agreement& agreement() const { return agreement_; }
   /// Whether the optimizer ran (not after non-finite gradients or a step without items).
@@ -95,6 +102,8 @@ class StepStage final : public schedule::Stage {
   [[nodiscard]] double sum_of_squares() const;
   [[nodiscard]] double divisor() const;
   void compare_claims(std::span<const double> all) const;
+  /// Of what the ranks loaded; the sum over the data-parallel ones.
+  [[nodiscard]] uint64_t compare_consumed(std::span<const double> all) const;
 
   const spec::RunFile& run_;
   std::vector<std::unique_ptr<layers::Layer>>& layers_;
@@ -103,6 +112,7 @@ class StepStage final : public schedule::Stage {
   std::unique_ptr<Task> task_;
   std::vector<spec::Recompute> recompute_;  // of each layer
   std::function<void()> before_update_;
+  std::function<void(std::span<const uint64_t>)> on_other_data_;
   int32_t first_trained_ = 0;
 
   loader::RankStep step_;

@@ -25,7 +25,6 @@ namespace chiliad::train {
 namespace {
 
 constexpr int64_t kMaxSkippedUpdates = 20;
-constexpr int64_t kMinItemsForRate = 100;
 
 /// Charges instructions to the rows of the time account and tells the progress page.
 class StepClock final : public schedule::Watcher {
@@ -78,7 +77,11 @@ nlohmann::json verdicts_to_json(const loader::RankStep& step) {
 }  // namespace
 
 Trainer::Trainer(TrainerSetup setup)
-    : setup_(std::move(setup)), table_(spec::make_layer_table(setup_.run->model)), account_(*setup_.clock) {
+    : setup_(std::move(setup)),
+      table_(spec::make_layer_table(setup_.run->model)),
+      account_(*setup_.clock),
+      groups_(*setup_.index),
+      bad_rates_(stepplan::bad_rate_options(setup_.run->data)) {
   const auto& run = *setup_.run;
   inputs_ = loader::open_inputs(run, *setup_.index);
   plan_ = std::make_unique<stepplan::Plan>(loader::open_plan(run, *setup_.index, inputs_));
@@ -86,6 +89,7 @@ Trainer::Trainer(TrainerSetup setup)
   if (setup_.resume != nullptr) load_checkpoint();
   check_parameters();
   stage_ = std::make_unique<StepStage>(run, layers_, shards_, *setup_.mesh, inputs_);
+  stage_->set_on_other_data([this](std::span<const uint64_t> consumed) { explain_other_data(consumed); });
   start_loader();
 }
 
@@ -155,6 +159,9 @@ void Trainer::load_checkpoint() {
   num_updates_ = state.at("updates").get<int64_t>();
   items_seen_ = state.at("items_seen").get<int64_t>();
   bad_seen_ = state.at("bad_seen").get<int64_t>();
+  if (state.contains("bad_rates"))
+    bad_rates_ = stepplan::BadRates::from_json(state.at("bad_rates").dump(),
+                                               stepplan::bad_rate_options(setup_.run->data));
   const auto cursor = stepplan::Cursor::from_json(state.at("cursor").dump());
   plan_->check_resumable(cursor);
   next_step_ = cursor.next_step;
@@ -223,6 +230,7 @@ StepReport Trainer::run_step(bool stop_requested, const StepWatcher& watcher) {
   const int64_t every = run.observe.check_every;
   const bool check = every > 0 && (report.step + 1) % every == 0;
   maybe_flip_a_bit(shards_, *setup_.mesh, report.step);
+  maybe_spoil_data(*setup_.mesh, loaded);
   stage_->begin(std::move(loaded),
                 {report.lr, num_updates_ + 1, flops, proven.digest, stop_requested, check});
   StepClock step_clock(account_, report.step, watcher, StepTrace(trace, *setup_.clock));
@@ -246,7 +254,9 @@ StepReport Trainer::run_step(bool stop_requested, const StepWatcher& watcher) {
     const observe::TimeAccount::Scope scope(account_, observe::Row::kCommunication);
     report.amendments = agree_on_verdicts(stage_->step());
   }
-  check_bad_fraction();
+  const auto excess = bad_rates_.add_step(stage_->step().seen, report.amendments, groups_);
+  if (excess.has_value())
+    report.data_excess = stepplan::excess_text(*excess, setup_.journal, *setup_.index, groups_);
   return report;
 }
 
@@ -302,18 +312,10 @@ std::vector<stepplan::Amendment> Trainer::agree_on_verdicts(const loader::RankSt
   return fresh;
 }
 
-void Trainer::check_bad_fraction() const {
-  if (bad_seen_ == 0) return;
-  const double max_fraction = setup_.run->data.max_bad_fraction;
-  const auto& last = setup_.journal.amendments().back();
-  const double fraction = static_cast<double>(bad_seen_) / static_cast<double>(items_seen_);
-  if (items_seen_ >= kMinItemsForRate && fraction > max_fraction) {
-    throw CorruptData(
-        setup_.index->key(last.sample),
-        fmt::format("{} of {} items could not be used, more than data.max_bad_fraction {} (last: {}). Check "
-                    "the data with `chiliad data verify`",
-                    bad_seen_, items_seen_, max_fraction, last.reason));
-  }
+void Trainer::explain_other_data(std::span<const uint64_t> consumed) {
+  const auto& step = stage_->step();
+  refuse_other_data(step, consumed, *setup_.index, *setup_.mesh,
+                    [&](size_t slot, size_t item) { return loader_->digest_again(step.slots[slot], item); });
 }
 
 double Trainer::step_flops(const loader::RankStep& step) const {
@@ -362,6 +364,7 @@ std::string Trainer::state() const {
                              {"updates", num_updates_},
                              {"items_seen", items_seen_},
                              {"bad_seen", bad_seen_},
+                             {"bad_rates", nlohmann::json::parse(bad_rates_.to_json())},
                              {"seed", setup_.run->run.seed},
                              {"cursor", nlohmann::json::parse(cursor.to_json())},
                              {"journal", setup_.journal.to_jsonl()}};

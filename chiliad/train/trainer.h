@@ -22,6 +22,7 @@
 #include "chiliad/schedule/executor.h"
 #include "chiliad/spec/run_file.h"
 #include "chiliad/spec/work.h"
+#include "chiliad/stepplan/bad_rates.h"
 #include "chiliad/stepplan/plan.h"
 #include "chiliad/topology/rank_binder.h"
 #include "chiliad/train/evaluation.h"
@@ -53,6 +54,7 @@ struct StepReport {
   Digest items;  ///< digest of the step's items
   double predicted_seconds = 0.0;
   std::vector<stepplan::Amendment> amendments;  ///< newly agreed, to be made durable before the next step
+  std::string data_excess;  ///< why the run must stop, once they are: too much of the data is bad
   observe::TimeAccount::Report account;
 };
 
@@ -110,8 +112,8 @@ class Trainer {
   /// The program for that many slots, proven when it is first asked for.
   [[nodiscard]] const ProvenProgram& program_for(int32_t num_slots);
   [[nodiscard]] std::vector<stepplan::Amendment> agree_on_verdicts(const loader::RankStep& step);
-  /// Every step: many damaged items may be known before enough were seen to judge by.
-  void check_bad_fraction() const;
+  /// Names what tensor-parallel ranks loaded otherwise than their peers.
+  void explain_other_data(std::span<const uint64_t> consumed);
   [[nodiscard]] double step_flops(const loader::RankStep& step) const;
 
   TrainerSetup setup_;
@@ -132,6 +134,8 @@ class Trainer {
   int64_t num_updates_ = 0;
   int64_t items_seen_ = 0;
   int64_t bad_seen_ = 0;
+  stepplan::SampleGroups groups_;
+  stepplan::BadRates bad_rates_;
   int64_t skipped_in_a_row_ = 0;
 };
 

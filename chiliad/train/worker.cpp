@@ -1,5 +1,6 @@
 #include "chiliad/train/worker.h"
 
+#include <fmt/chrono.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
@@ -7,6 +8,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -23,6 +25,7 @@
 #include "chiliad/ipc/child_process.h"
 #include "chiliad/ipc/progress_page.h"
 #include "chiliad/loader/run_inputs.h"
+#include "chiliad/loader/wait_alarm.h"
 #include "chiliad/observe/cpu_time.h"
 #include "chiliad/observe/fma_peak.h"
 #include "chiliad/observe/metrics.h"
@@ -126,6 +129,7 @@ class MetricsSum {
   }
   [[nodiscard]] bool empty() const { return steps_ == 0; }
   void set_validation_loss(double loss) { line_.validation_loss = loss; }
+  void set_loader(observe::LoaderMetrics loader) { line_.loader = std::move(loader); }
   [[nodiscard]] bool has_validation_loss() const { return line_.validation_loss.has_value(); }
   [[nodiscard]] std::string take(int64_t num_steps, int64_t peak_memory, double peak_flops) {
     line_.peak_memory = peak_memory;
@@ -163,6 +167,7 @@ class WorkerRun {
   void run() {
     page_.set({});
     run_file_ = spec::read_run_file(arguments_.run_file, {});
+    wait_alarm_ = loader::WaitAlarm(run_file_.observe.data_wait_alarm);
     bind();
     device::set_compute_threads(static_cast<int>(run_file_.parallel.threads));
     ops::cpu::set_fp32_products(run_file_.parallel.products);
@@ -297,6 +302,7 @@ class WorkerRun {
   void train() {
     bool stopped = false;
     int64_t last_snapshot = trainer_->next_step();
+    loader_seen_ = clock_.now();
     static_cast<void>(trainer_->account().close_step());  // what came before the first step is start-up
     metrics_.start(*mesh_);
     while (!trainer_->finished() && !stopped) {
@@ -316,6 +322,7 @@ class WorkerRun {
         const observe::TraceScope span(trace, clock_, {.name = "journal", .track = observe::kStepTrack});
         record(report.amendments);
       }
+      if (!report.data_excess.empty()) throw CorruptData("data", report.data_excess);
       if (due(report.step + 1, stopped)) {
         last_snapshot = report.step + 1;
         const observe::TraceScope span(trace, clock_, {.name = "checkpoint", .track = observe::kStepTrack});
@@ -384,14 +391,21 @@ class WorkerRun {
     }
     if (arguments_.rank != 0) return;
     stepplan::Journal fresh;
-    for (const auto& amendment : amendments) fresh.add(amendment);
+    const auto now = static_cast<std::time_t>(to_seconds(clock_.wall()));
+    for (auto amendment : amendments) {
+      amendment.found_at = fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(now));
+      fresh.add(amendment);
+    }
     link_.make_durable(fresh.to_jsonl(), std::chrono::seconds(60));
   }
 
   /// Before the snapshot of the same step, so that no committed checkpoint lacks a line.
   void send_ledger(const StepReport& report) {
     if (arguments_.rank != 0 || !run_file_.observe.ledger) return;
-    link_.send(ipc::FrameType::kLedger, Json{{"step", report.step}, {"items", report.items.hex()}}.dump());
+    link_.send(ipc::FrameType::kLedger, Json{{"step", report.step},
+                                             {"items", report.items.hex()},
+                                             {"consumed", fmt::format("{:016x}", report.agreement.consumed)}}
+                                            .dump());
   }
 
   void finish_step(StepReport report) {
@@ -405,6 +419,8 @@ class WorkerRun {
       log_warn("step {}: rank {} waited {:.2f} s for data (alarm at {:.2f} s)", report.step, arguments_.rank,
                wait, run_file_.observe.data_wait_alarm_s);
     }
+    const auto alarm = wait_alarm_.add_step(report.account.wall, wait, trainer_->loader_stats());
+    if (alarm.has_value()) log_warn("rank {} {}", arguments_.rank, *alarm);
     metrics_.add(report);
     metrics_.count(*mesh_);
     const int64_t every = run_file_.observe.log_every;
@@ -414,9 +430,27 @@ class WorkerRun {
 
   void flush_metrics() {
     if (arguments_.rank != 0 || metrics_.empty()) return;
+    metrics_.set_loader(loader_metrics());
     link_.send(ipc::FrameType::kMetrics,
                metrics_.take(run_file_.run.steps, meter_.peak_bytes() + mesh_->shared_bytes(), peak_flops_));
     meter_.reset_peak();
+  }
+
+  observe::LoaderMetrics loader_metrics() {
+    const auto stats = trainer_->loader_stats();
+    const Nanoseconds now = clock_.now();
+    observe::LoaderMetrics metrics;
+    metrics.threads = stats.threads;
+    metrics.prefetch_steps = stats.prefetch_steps;
+    metrics.tuner_changes = stats.tuner_changes;
+    metrics.bytes = stats.slab.allocated;
+    metrics.slow_items = stats.slow_items;
+    metrics.wait_alarms = wait_alarm_.num_alarms();
+    metrics.bottleneck = loader::bottleneck_name(
+        loader::find_bottleneck(loader_before_, stats, to_seconds(now - loader_seen_)));
+    loader_before_ = stats;
+    loader_seen_ = now;
+    return metrics;
   }
 
   const WorkerArguments& arguments_;
@@ -433,6 +467,9 @@ class WorkerRun {
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<Snapshotter> snapshotter_;
   MetricsSum metrics_;
+  loader::WaitAlarm wait_alarm_{1.0};
+  loader::LoaderStats loader_before_;  // at the last line of metrics
+  Nanoseconds loader_seen_{0};
   double peak_flops_ = 0.0;  // of all ranks together; 0: not known
 };
 

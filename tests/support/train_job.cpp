@@ -87,6 +87,15 @@ std::map<int64_t, std::string> TrainJob::ledger(const std::string& run) const {
   return steps;
 }
 
+std::map<int64_t, std::string> TrainJob::consumed(const std::string& run) const {
+  std::map<int64_t, std::string> steps;
+  for (const auto& line : lines(run_dir(run) / "ledger.jsonl")) {
+    const auto entry = nlohmann::json::parse(line);
+    steps[entry.at("step").get<int64_t>()] = entry.at("consumed").get<std::string>();
+  }
+  return steps;
+}
+
 std::map<std::string, uint64_t> TrainJob::weights(const std::string& run) const {
   std::map<std::string, uint64_t> digests;
   const auto good = checkpoint::newest_good(run_dir(run) / "checkpoints", [](const auto&, const auto&) {});
@@ -129,7 +138,8 @@ std::optional<pid_t> TrainJob::worker(const std::string& run, int rank) const {
 }
 
 std::string ledger_difference(const TrainJob& job, const std::string& want, const std::string& got) {
-  return first_difference(job.ledger(want), job.ledger(got));
+  const std::string items = first_difference(job.ledger(want), job.ledger(got));
+  return items.empty() ? first_difference(job.consumed(want), job.consumed(got)) : items;
 }
 
 std::string weight_difference(const TrainJob& job, const std::string& want, const std::string& got) {

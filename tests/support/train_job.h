@@ -37,6 +37,8 @@ class TrainJob {
   [[nodiscard]] std::map<int64_t, observe::StepMetrics> metrics(const std::string& run) const;
   /// Digest of each step's items; later lines of a step win.
   [[nodiscard]] std::map<int64_t, std::string> ledger(const std::string& run) const;
+  /// Digests of the data that was consumed, by step.
+  [[nodiscard]] std::map<int64_t, std::string> consumed(const std::string& run) const;
   /// Positional digest of every tensor of the newest committed checkpoint, and its step as "step".
   [[nodiscard]] std::map<std::string, uint64_t> weights(const std::string& run) const;
   [[nodiscard]] std::vector<int64_t> committed_steps(const std::string& run) const;

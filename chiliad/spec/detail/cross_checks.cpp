@@ -558,6 +558,16 @@ Found check_documents(const RunFile& file) {
   return std::nullopt;
 }
 
+/// Storage fails for one rank and not for another; peers that share layers must leave out the same items.
+Found check_unavailable(const RunFile& file) {
+  if (file.data.on_unavailable == "stop" || file.parallel.tp == 1) return std::nullopt;
+  return Conflict{
+      "data.on_unavailable",
+      fmt::format("expected stop where parallel.tp is {}: its ranks read the same items, and storage "
+                  "may fail for one of them alone; got {}",
+                  file.parallel.tp, file.data.on_unavailable)};
+}
+
 }  // namespace
 
 Found find_conflict(const RunFile& file) {
@@ -579,6 +589,7 @@ Found find_conflict(const RunFile& file) {
   if (auto conflict = check_layout(file.parallel)) return conflict;
   if (auto conflict = check_budget(file.parallel)) return conflict;
   if (auto conflict = check_tensor_parallel(file)) return conflict;
+  if (auto conflict = check_unavailable(file)) return conflict;
   if (auto conflict = check_frozen(file)) return conflict;
   if (auto conflict = check_evaluation(file)) return conflict;
   if (is_language_model(file.model)) return std::nullopt;

@@ -19,6 +19,9 @@ Section observe_section() {
            "steps between lines of metrics.jsonl and of the terminal"},
           {"data_wait_alarm_s", at<&O::data_wait_alarm_s>, NumberRule{0.0, 86400.0, true, false}, kFree,
            "a step that waits longer for its data is warned about, seconds"},
+          {"data_wait_alarm", at<&O::data_wait_alarm>, NumberRule{0.0, 1.0, true, false}, kFree,
+           "share of the time of 50 steps spent waiting for data that is warned about, once, with the "
+           "bottleneck and what to change"},
           {"check_every", at<&O::check_every>, WholeRule{0, 1'000'000'000}, kFree,
            "steps between comparisons of parameters that ranks share; 0: at start and checkpoints only"},
           {"ledger", at<&O::ledger>, BoolRule{}, kFree,

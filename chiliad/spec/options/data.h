@@ -67,11 +67,18 @@ struct DataOptions {
   double jitter_brightness = 0.0;  ///< a factor in [1 - x, 1 + x] for each item; so the next two
   double jitter_contrast = 0.0;
   double jitter_saturation = 0.0;
-  std::string on_bad_item = "skip";   ///< skip (weight 0, counted) or stop
-  double max_bad_fraction = 0.05;     ///< of the items seen so far, once 100 were; above it the run stops
+  std::string on_bad_item = "skip";     ///< skip (weight 0, counted) or stop
+  std::string on_unavailable = "stop";  ///< storage that fails for good: stop, or skip as a bad item
+  int64_t bad_window = 1000;            ///< items of the order that the next two look back over
+  double max_bad_fraction = 0.05;       ///< found bad of those; above it the run stops
+  double max_bad_fraction_source =
+      0.0;                            ///< the same of each source (of one source: each shard); 0: twice that
   int64_t micro_batch_items = 32;     ///< most items of a micro-batch
   int64_t micro_batch_tokens = 4096;  ///< pack: most positions of a micro-batch
   int64_t loader_threads = 2;
+  int64_t loader_threads_max = 0;  ///< that tuning may use; 0: as many as the machine has for the rank
+  bool loader_tune = true;         ///< threads and steps ahead follow the measured wait
+  double item_deadline_s = 10.0;   ///< an item that takes longer is named in the log
   int64_t prefetch_steps = 4;
   int64_t prefetch_bytes = 64 << 20;  ///< bound of decoded bytes ahead
   int64_t cache_bytes = 256 << 20;    ///< decoded pictures kept (0: none)

@@ -9,6 +9,7 @@ namespace chiliad::spec {
 struct ObserveOptions {
   int64_t log_every = 10;          ///< steps between lines of metrics.jsonl and the terminal
   double data_wait_alarm_s = 1.0;  ///< a step that waits longer for data is warned about
+  double data_wait_alarm = 0.05;   ///< share of the time waited for data that is warned about, once
   int64_t check_every = 1000;      ///< steps between comparisons of parameters that ranks have alike; 0: none
   bool ledger = false;             ///< write the digest of every step's items to ledger.jsonl
   bool tensorboard = true;         ///< write event files for TensorBoard

@@ -78,6 +78,21 @@ TEST_F(BadDataTest, StopsWhereTooMuchIsUnreadable) {
   EXPECT_THAT(result.err, HasSubstr("more than data.max_bad_fraction 0.05"));
 }
 
+TEST_F(BadDataTest, GoesOnWhereTheBoundIsRaised) {
+  for (const int64_t picture : {1, 3, 5, 7, 9, 11}) spoil(picture);
+  ASSERT_EQ(job_.train("run", 2).exit_code, 3);
+  const auto result = job_.train("run", 2, {}, {"--set", "data.max_bad_fraction=0.5"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
+TEST_F(BadDataTest, StopsAtTheSameStepAgain) {
+  for (const int64_t picture : {1, 3, 5, 7, 9, 11}) spoil(picture);
+  ASSERT_EQ(job_.train("run", 2).exit_code, 3);
+  const auto journal = io::read_text(job_.run_dir("run") / "journal.jsonl", 1 << 20);
+  EXPECT_EQ(job_.train("run", 3).exit_code, 3);
+  EXPECT_THAT(io::read_text(job_.run_dir("run") / "journal.jsonl", 1 << 20), HasSubstr(journal));
+}
+
 TEST_F(BadDataTest, AnEmptyCaptionIsLeftOutAndCounted) {
   std::ofstream(job_.pictures() / (picture_name(4) + ".txt"), std::ios::trunc).flush();
   index_pictures(job_.pictures(), job_.index());

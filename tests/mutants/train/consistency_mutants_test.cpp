@@ -66,6 +66,7 @@ INSTANTIATE_TEST_SUITE_P(
              {1, 1, 3},
              "parameters of rank 1 are not those of "
              "its tensor-parallel peers"},
+        Case{"bitOfLoadedData", "spoiled_data", {1, 1, 3}, "data of rank 1 changed after it was loaded"},
         Case{"otherProgram",
              "other_program",
              {3, 1, 1},

@@ -24,6 +24,7 @@ TEST(StepMetricsTest, ReadsBackWhatItWrites) {
   metrics.cpu = 3.5;
   metrics.sent = {{"gather", 4096}, {"control", 16}};
   metrics.sent_by_tier = {{"machine", 4112}};
+  metrics.loader = LoaderMetrics{3, 8, 2, 1 << 20, 1, 1, "decoding"};
   EXPECT_EQ(StepMetrics::from_json(metrics.to_json()), metrics);
 }
 

@@ -308,6 +308,11 @@ TEST(CrossCheckTest, WhatTensorParallelRanksCannotShareIsNamed) {
               HasSubstr("got 3: 4 (key) heads are not a multiple of it. Did you mean 2?"));
 }
 
+TEST(CrossCheckTest, RanksThatShareItemsLeaveNoneOutAlone) {
+  EXPECT_THAT(error_of(with("  on_unavailable: skip\nparallel: {nproc: 2, tp: 2}\n")),
+              HasSubstr("data.on_unavailable: expected stop where parallel.tp is 2"));
+}
+
 TEST(CrossCheckTest, BucketStepIsAMultipleOfPatch) {
   EXPECT_THAT(error_of(with("  bucket_step: 4\n")),
               HasSubstr("expected a multiple of model.patch (8), got 4"));

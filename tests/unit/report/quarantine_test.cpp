@@ -1,0 +1,116 @@
+#include "chiliad/report/quarantine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "chiliad/base/error.h"
+#include "chiliad/io/file.h"
+#include "tests/support/picture_set.h"
+#include "tests/support/temp_dir.h"
+
+namespace chiliad::report {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::ThrowsMessage;
+
+/// Eight pictures; of number 3 a bit is flipped, number 5 is gone, the rest is good.
+class QuarantineTest : public testing::Test {
+ protected:
+  QuarantineTest() {
+    test::write_pictures(folder_.path() / "pictures", 8);
+    test::index_pictures(folder_.path() / "pictures", folder_.path() / "index");
+    index_.emplace(index::Index::open(folder_.path() / "index"));
+    test::flip_bit(picture(3));
+    std::filesystem::remove(picture(5));
+    for (const int64_t number : {3, 5, 6}) {
+      const int64_t sample = sample_of(number);
+      journal_.add({7, sample, index_->key(sample) + ": x.png: checksum: expected 1, got 2", "yesterday"});
+    }
+  }
+
+  std::filesystem::path picture(int64_t number) const {
+    return folder_.path() / "pictures" / (test::picture_name(number) + ".png");
+  }
+  int64_t sample_of(int64_t number) const {
+    for (int64_t sample = 0; sample < index_->num_samples(); ++sample) {
+      if (index_->key(sample).find(test::picture_name(number)) != std::string::npos) return sample;
+    }
+    throw std::runtime_error("no such picture");
+  }
+  QuarantinedItem found(int64_t number) const {
+    for (auto& item : examine(journal_, *index_, {})) {
+      if (item.amendment.sample == sample_of(number)) return item;
+    }
+    throw std::runtime_error("not in quarantine");
+  }
+
+  test::TempDir folder_;
+  std::optional<index::Index> index_;
+  stepplan::Journal journal_;
+};
+
+TEST_F(QuarantineTest, WrongBytesAreStillBad) {
+  const auto item = found(3);
+  EXPECT_EQ(item.state, ItemState::kBad);
+  EXPECT_THAT(item.now, HasSubstr("checksum: expected"));
+  EXPECT_THAT(item.file, HasSubstr(test::picture_name(3) + ".png"));
+  EXPECT_EQ(item.first_byte, 0U);
+  EXPECT_EQ(item.end_byte, std::filesystem::file_size(picture(3)));
+}
+
+TEST_F(QuarantineTest, AMissingFileIsUnavailable) {
+  const auto item = found(5);
+  EXPECT_EQ(item.state, ItemState::kUnavailable);
+  EXPECT_TRUE(item.thumb.empty());
+}
+
+TEST_F(QuarantineTest, WhatIsGoodNowIsSaidSo) {
+  const auto item = found(6);
+  EXPECT_EQ(item.state, ItemState::kGood);
+  EXPECT_EQ(item.now, "");
+  EXPECT_FALSE(item.thumb.empty());
+  EXPECT_FALSE(item.is_partial);
+}
+
+TEST_F(QuarantineTest, TheUpperHalfOfATruncatedPictureIsShown) {
+  std::filesystem::resize_file(picture(6), std::filesystem::file_size(picture(6)) * 2 / 3);
+  const auto item = found(6);
+  EXPECT_EQ(item.state, ItemState::kBad);
+  EXPECT_TRUE(item.is_partial);
+}
+
+TEST_F(QuarantineTest, LooksAtWhatElseBelongsToASample) {
+  QuarantineOptions options;
+  options.check_more = [](int64_t) { return "latents: gone"; };
+  for (const auto& item : examine(journal_, *index_, options)) EXPECT_NE(item.state, ItemState::kGood);
+}
+
+TEST_F(QuarantineTest, AnotherIndexIsRefused) {
+  journal_.add({1, 100, "k: picture: no"});
+  EXPECT_THAT([&] { (void)examine(journal_, *index_, {}); },
+              ThrowsMessage<InvalidInput>(HasSubstr("expected samples of an index of 8, got 100")));
+}
+
+TEST_F(QuarantineTest, ThePageNeedsNothingElseAndNamesEverything) {
+  const std::string page = quarantine_page(examine(journal_, *index_, {}), {"cats", "now"});
+  EXPECT_THAT(page, HasSubstr("3 items were found bad and left out; 1 of them are good now."));
+  EXPECT_THAT(page, HasSubstr("data:image/png;base64,"));
+  EXPECT_THAT(page, HasSubstr("left out from step 7, found yesterday"));
+  EXPECT_THAT(page, Not(HasSubstr("http")));
+}
+
+TEST_F(QuarantineTest, TheJsonCountsByReason) {
+  const auto json = nlohmann::json::parse(quarantine_json(examine(journal_, *index_, {}), "x.html"));
+  EXPECT_EQ(json.at("by_reason").at("checksum").at("found"), 3);
+  EXPECT_EQ(json.at("by_reason").at("checksum").at("good"), 1);
+  EXPECT_EQ(json.at("found").at(0).at("now"), "bad");
+}
+
+}  // namespace
+}  // namespace chiliad::report
