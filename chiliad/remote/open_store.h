@@ -1,0 +1,15 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "chiliad/store/store.h"
+#include "chiliad/store/waiter.h"
+
+namespace chiliad::remote {
+
+/// s3://BUCKET/PREFIX, http://..., https://..., or a folder. S3 with the settings of the environment
+/// (s3_store.h). `waiter` outlives it. Throws InvalidInput.
+[[nodiscard]] std::unique_ptr<store::Store> open_store(const std::string& url, const store::Waiter& waiter);
+
+}  // namespace chiliad::remote
