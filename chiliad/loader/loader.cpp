@@ -196,7 +196,7 @@ class Loader::Impl {
         options_(std::move(options)),
         end_step_(end_step),
         items_(index, {options_.cache_bytes, options_.max_tokens, options_.pictures, options_.documents,
-                       options_.sequence_length, options_.columns, options_.classes}),
+                       options_.sequence_length, options_.columns, options_.classes, options_.source}),
         next_step_(first_step),
         journal_(std::make_shared<const stepplan::Journal>(std::move(journal))),
         pool_(options_.num_threads, kQueuedItems, "load"),

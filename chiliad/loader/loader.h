@@ -29,6 +29,8 @@ struct LoaderOptions {
   FeatureColumns columns{};     ///< of models on latents
   int64_t classes = 0;          ///< of models on classes
   PictureOptions pictures{};
+  /// Shared as of PartReader; null: files.
+  std::shared_ptr<index::PartSource> source{};
   Nanoseconds read_deadline = std::chrono::seconds(60);
 };
 

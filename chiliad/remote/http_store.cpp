@@ -104,7 +104,11 @@ struct Sink {
   std::span<std::byte>* out = nullptr;
   CURL* handle = nullptr;
   const store::Waiter* waiter = nullptr;
+  Nanoseconds stall{0};
+  curl_off_t progress = -1;  // bytes when something arrived last, and when that was
+  Nanoseconds progress_at{0};
   int64_t received = 0;
+  bool stalled = false;
   bool full = false;  // of a body that is longer than what is wanted
   std::string text{};
   std::string etag{};
@@ -145,8 +149,16 @@ size_t on_header(char* data, size_t size, size_t count, void* user) {
   return size * count;
 }
 
-int on_progress(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
-  return static_cast<const Sink*>(user)->waiter->stopped() ? 1 : 0;
+/// Called once a second at least.
+int on_progress(void* user, curl_off_t, curl_off_t received, curl_off_t, curl_off_t) {
+  auto& sink = *static_cast<Sink*>(user);
+  const Nanoseconds now = SystemClock().now();
+  if (received != sink.progress) {
+    sink.progress = received;
+    sink.progress_at = now;
+  }
+  sink.stalled = now - sink.progress_at > sink.stall;
+  return sink.waiter->stopped() || sink.stalled ? 1 : 0;
 }
 
 }  // namespace
@@ -177,7 +189,7 @@ HttpStore::Answer HttpStore::request(const std::string& place, const std::string
                                      const std::string& range, std::span<std::byte>* out,
                                      Nanoseconds timeout) {
   CURL* handle = handles_->take();
-  Sink sink{.out = out, .handle = handle, .waiter = &waiter_};
+  Sink sink{.out = out, .handle = handle, .waiter = &waiter_, .stall = options_.stall_timeout};
   const auto milliseconds = [](Nanoseconds time) {
     return static_cast<long>(std::max<int64_t>(1, time.count() / 1'000'000));
   };
@@ -191,9 +203,6 @@ HttpStore::Answer HttpStore::request(const std::string& place, const std::string
   curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, milliseconds(timeout));
   curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS,
                    milliseconds(std::min(timeout, options_.connect_timeout)));
-  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
-  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME,
-                   std::max(1L, static_cast<long>(to_seconds(options_.stall_timeout))));
   curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, on_body);
   curl_easy_setopt(handle, CURLOPT_WRITEDATA, &sink);
   curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, on_header);
@@ -230,6 +239,10 @@ HttpStore::Answer HttpStore::request(const std::string& place, const std::string
   curl_slist_free_all(headers);
   handles_->give_back(handle);
   if (waiter_.stopped()) throw Unavailable(place, "stopped while it was read");
+  if (sink.stalled) {
+    throw Unavailable(place,
+                      fmt::format("no byte came for {:.1f} s", to_seconds(options_.stall_timeout)));
+  }
   if (code != CURLE_OK && !(code == CURLE_WRITE_ERROR && sink.full)) {
     const std::string detail = problem[0] == '\0' ? curl_easy_strerror(code) : problem.data();
     throw Unavailable(place, detail);

@@ -12,4 +12,7 @@ namespace chiliad::remote {
 /// (s3_store.h). `waiter` outlives it. Throws InvalidInput.
 [[nodiscard]] std::unique_ptr<store::Store> open_store(const std::string& url, const store::Waiter& waiter);
 
+/// The same, giving up an answer that brings no byte for so long.
+[[nodiscard]] store::StoreFactory store_factory(double stall_s);
+
 }  // namespace chiliad::remote

@@ -45,7 +45,7 @@ std::string bucket_address(const std::string& bucket, const S3Settings& settings
   return endpoint + "/" + bucket;
 }
 
-HttpStore::Options options_of(const std::string& url, const S3Settings& settings) {
+HttpStore::Options options_of(const std::string& url, const S3Settings& settings, Nanoseconds stall) {
   const Address address = parse(url);
   HttpStore::Options options;
   options.url = url;
@@ -53,6 +53,7 @@ HttpStore::Options options_of(const std::string& url, const S3Settings& settings
   options.base = bucket_address(address.bucket, settings);
   if (!address.prefix.empty()) options.base += "/" + percent_encoded(address.prefix, true);
   options.region = settings.region;
+  options.stall_timeout = stall;
   options.credentials = settings.credentials;
   return options;
 }
@@ -187,8 +188,9 @@ S3Settings s3_settings(const Environment& environment) {
   return settings;
 }
 
-S3Store::S3Store(const std::string& url, const S3Settings& settings, const store::Waiter& waiter)
-    : HttpStore(options_of(url, settings), waiter),
+S3Store::S3Store(const std::string& url, const S3Settings& settings, const store::Waiter& waiter,
+                 Nanoseconds stall_timeout)
+    : HttpStore(options_of(url, settings, stall_timeout), waiter),
       bucket_address_(bucket_address(parse(url).bucket, settings)),
       prefix_(parse(url).prefix) {
   if (!prefix_.empty()) prefix_ += '/';

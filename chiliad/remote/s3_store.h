@@ -27,7 +27,8 @@ using Environment = std::function<std::optional<std::string>(const std::string& 
 /// Objects of a bucket below a prefix: "s3://bucket/prefix".
 class S3Store final : public HttpStore {
  public:
-  S3Store(const std::string& url, const S3Settings& settings, const store::Waiter& waiter);
+  S3Store(const std::string& url, const S3Settings& settings, const store::Waiter& waiter,
+          Nanoseconds stall_timeout = Options().stall_timeout);
   [[nodiscard]] store::ListPage list(const std::string& next, Nanoseconds timeout) override;
 
  private:

@@ -15,10 +15,10 @@
 namespace chiliad::store {
 namespace {
 
-/// A share of the cache may be ahead of what is used, the rest is for what comes back.
-constexpr int64_t kAheadShare = 2;
 /// Plans are read until so many times the cache is known.
 constexpr int64_t kKnownCaches = 2;
+/// A block that is not used for so many steps may have been dropped meanwhile.
+constexpr int64_t kApart = 8;
 constexpr Nanoseconds kLookUp = std::chrono::milliseconds(50);
 
 const CacheOptions& checked(const CacheOptions& options) {
@@ -60,20 +60,23 @@ class CacheOwner::Impl {
 
  private:
   struct Ahead {
-    int64_t step;
-    BlockSpec spec;
+    int64_t step = 0;
+    Digest key{};
+    BlockSpec spec{};
   };
   void read_plan(int64_t first_step, const StepBlocks& blocks_of);
   void add_step(int64_t step, std::vector<BlockSpec> blocks);
   void fetch_ahead();
   [[nodiscard]] std::optional<Ahead> next_to_fetch();
+  [[nodiscard]] bool fetch(const Ahead& ahead);
   void stop_planning();
   [[nodiscard]] bool stopping() const { return waiter_.stopped() || replan_; }
 
   std::atomic<bool> replan_{false};
   std::mutex mutex_;  // guards the rest but the threads
   std::condition_variable changed_;
-  std::deque<Ahead> to_fetch_;  // by step
+  std::deque<Ahead> to_fetch_;  // by step; a block again where its uses lie apart
+  std::unordered_set<Digest, DigestHash> fetching_;
   // Of the blocks known: last step of each, and their bytes that the future holds.
   std::unordered_map<Digest, std::pair<int64_t, int64_t>, DigestHash> known_;
   std::deque<std::pair<int64_t, Digest>> known_until_;  // by step
@@ -105,6 +108,7 @@ void CacheOwner::Impl::stop_planning() {
   for (std::thread& thread : prefetchers_) thread.join();
   prefetchers_.clear();
   to_fetch_.clear();
+  fetching_.clear();
   known_.clear();
   known_until_.clear();
   known_bytes_ = 0;
@@ -130,7 +134,6 @@ void CacheOwner::Impl::read_plan(int64_t first_step, const StepBlocks& blocks_of
 
 void CacheOwner::Impl::add_step(int64_t step, std::vector<BlockSpec> blocks) {
   std::vector<Digest> keys;
-  std::vector<std::pair<Digest, BlockSpec>> fresh;
   std::unordered_set<Digest, DigestHash> seen;
   std::lock_guard lock(mutex_);
   for (BlockSpec& spec : blocks) {
@@ -139,12 +142,10 @@ void CacheOwner::Impl::add_step(int64_t step, std::vector<BlockSpec> blocks) {
     keys.push_back(key);
     known_until_.emplace_back(step, key);
     auto [at, is_new] = known_.try_emplace(key, step, spec.length);
-    if (is_new) {
-      known_bytes_ += spec.length;
-      to_fetch_.push_back({step, std::move(spec)});
-    } else {
-      at->second.first = step;
-    }
+    if (is_new) known_bytes_ += spec.length;
+    const bool again = step - at->second.first > kApart;
+    at->second.first = step;
+    if (is_new || again) to_fetch_.push_back({step, key, std::move(spec)});
   }
   future_.append(step, keys);
   changed_.notify_all();
@@ -166,39 +167,41 @@ void CacheOwner::Impl::reached(int64_t step) {
   changed_.notify_all();
 }
 
-/// The next block that is not there, where fetching it keeps within the share of the cache.
+/// The next block that is not there and that nobody fetches. Blocks that are there stay in the list: they may
+/// be dropped before they are used.
 std::optional<CacheOwner::Impl::Ahead> CacheOwner::Impl::next_to_fetch() {
-  while (!to_fetch_.empty() && (to_fetch_.front().step < now_ || cache_.has(to_fetch_.front().spec.key())))
-    to_fetch_.pop_front();
-  if (to_fetch_.empty()) return std::nullopt;
-  Ahead next = std::move(to_fetch_.front());
-  to_fetch_.pop_front();
-  return next;
+  while (!to_fetch_.empty() && to_fetch_.front().step < now_) to_fetch_.pop_front();
+  for (const Ahead& ahead : to_fetch_) {
+    if (fetching_.contains(ahead.key) || cache_.has(ahead.key)) continue;
+    fetching_.insert(ahead.key);
+    return ahead;
+  }
+  return std::nullopt;
 }
 
 void CacheOwner::Impl::fetch_ahead() {
   while (!stopping()) {
-    std::optional<Ahead> next;
-    {
-      std::unique_lock lock(mutex_);
-      next = next_to_fetch();
-      if (!next.has_value()) {
-        changed_.wait_for(lock, std::chrono::seconds(1), [&] { return stopping() || !to_fetch_.empty(); });
-        continue;
-      }
+    std::unique_lock lock(mutex_);
+    const std::optional<Ahead> next = next_to_fetch();
+    bool fetched = false;
+    if (next.has_value()) {
+      lock.unlock();
+      fetched = fetch(*next);
+      lock.lock();
+      fetching_.erase(next->key);
     }
-    try {
-      // No room without dropping what is used before: wait for the steps that use it.
-      while (!stopping() && !cache_.prefetch(next->spec, next->step)) {
-        std::unique_lock lock(mutex_);
-        if (next->step < now_) break;
-        changed_.wait_for(lock, kLookUp);
-      }
-    } catch (const Error& error) {
-      if (stopping()) return;
-      // Who needs the block meets the same trouble and reports it.
-      log_warn("block cache: fetching ahead: {}", error.what());
-    }
+    // Else nothing is missing, or there is no room before what is used first is over.
+    if (!fetched && !stopping()) changed_.wait_for(lock, kLookUp);
+  }
+}
+
+bool CacheOwner::Impl::fetch(const Ahead& ahead) {
+  try {
+    return cache_.prefetch(ahead.spec, ahead.step);
+  } catch (const Error& error) {
+    // Who needs the block meets the same trouble and reports it.
+    if (!stopping()) log_warn("block cache: fetching ahead: {}", error.what());
+    return false;
   }
 }
 
