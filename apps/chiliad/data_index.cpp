@@ -70,9 +70,9 @@ int run(const Arguments& arguments) {
   auto options = arguments.options;
   options.images = arguments.images;
   const auto show = [&](int64_t done, int64_t total) { progress.update(done, total, ""); };
-  const auto report = store::is_remote(arguments.source) ? index_remote(arguments, options, show)
-                                                         : dataset::build_index(arguments.source, arguments.out,
-                                                                                options, show);
+  const auto report = store::is_remote(arguments.source)
+                          ? index_remote(arguments, options, show)
+                          : dataset::build_index(arguments.source, arguments.out, options, show);
   progress.finish();
   print_report(report, arguments, to_seconds(clock.now() - start));
   return 0;

@@ -357,10 +357,11 @@ IndexReport build_remote_index(store::Store& source, const std::vector<std::stri
   const std::string layout =
       options.layout == "auto" ? detail::detect_remote_layout(listing) : options.layout;
   if (is_streamed(layout) || !options.images.empty()) {
-    throw InvalidInput(source.url(),
-                       fmt::format("layout {}: expected webdataset, jsonl, text, image_text, tuxpaint or kohya "
-                                   "of a store. Make tars of it: chiliad data build",
-                                   layout));
+    throw InvalidInput(
+        source.url(),
+        fmt::format("layout {}: expected webdataset, jsonl, text, image_text, tuxpaint or kohya "
+                    "of a store. Make tars of it: chiliad data build",
+                    layout));
   }
   return build_locked(std::move(listing), layout, out, options, &source, progress);
 }

@@ -14,8 +14,8 @@ namespace {
 constexpr size_t kMostNames = 1'000'000;
 
 [[noreturn]] void refuse(const std::string& address, const std::string& braces) {
-  throw InvalidInput(address, fmt::format("{{{}}}: expected {{FIRST..LAST}} or {{A,B,...}} in the last part",
-                                          braces));
+  throw InvalidInput(address,
+                     fmt::format("{{{}}}: expected {{FIRST..LAST}} or {{A,B,...}} in the last part", braces));
 }
 
 std::optional<int64_t> number(std::string_view text) {

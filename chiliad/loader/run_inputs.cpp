@@ -58,12 +58,14 @@ std::filesystem::path cache_folder(const spec::RunFile& run, const index::Index&
 
 }  // namespace
 
-std::shared_ptr<index::PartSource> open_source(const spec::RunFile& run, const index::Index& index) {
+std::shared_ptr<index::PartSource> open_source(const spec::RunFile& run, const index::Index& index,
+                                               std::function<void()> take_over) {
   if (!store::is_remote(index.manifest().root)) return nullptr;
   // The owner answers within its own deadline: that a block arrived wrong may take it twice.
   constexpr double kMargin = 30.0;
   store::CacheClient::Options options;
   options.folder = cache_folder(run, index);
+  options.take_over = std::move(take_over);
   options.deadline = Nanoseconds(static_cast<int64_t>((2.0 * run.store.deadline_s + kMargin) * 1e9));
   return std::make_shared<CachedParts>(index, std::move(options));
 }
@@ -83,9 +85,9 @@ store::CacheOptions cache_options(const spec::RunFile& run, const index::Index& 
   return options;
 }
 
-RunInputs open_inputs(const spec::RunFile& run, const index::Index& index) {
+RunInputs open_inputs(const spec::RunFile& run, const index::Index& index, std::function<void()> take_over) {
   RunInputs inputs;
-  inputs.source = open_source(run, index);
+  inputs.source = open_source(run, index, std::move(take_over));
   inputs.documents = open_documents(run);
   for (const features::Kind kind : features::kinds_of(run)) {
     auto& place = kind == features::Kind::kLatents ? inputs.columns.latents : inputs.columns.text;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "chiliad/index/index.h"
@@ -25,11 +26,14 @@ struct RunInputs {
 
 /// Throws InvalidInput where the data is remote and store.folder is not set, where a column is not there or
 /// does not fit the model, and naming model.vocabulary where the model has fewer ids than the tokenizer.
-[[nodiscard]] RunInputs open_inputs(const spec::RunFile& run, const index::Index& index);
+[[nodiscard]] RunInputs open_inputs(const spec::RunFile& run, const index::Index& index,
+                                    std::function<void()> take_over = {});
 
 /// The same part of it: where the data of `index` comes from. Null: files.
+/// `take_over`: as of store::CacheClient.
 [[nodiscard]] std::shared_ptr<index::PartSource> open_source(const spec::RunFile& run,
-                                                             const index::Index& index);
+                                                             const index::Index& index,
+                                                             std::function<void()> take_over = {});
 
 /// Of the block cache of a run whose data is remote, for so many processes and its owner. Throws InvalidInput
 /// where no folder is given.

@@ -240,8 +240,7 @@ HttpStore::Answer HttpStore::request(const std::string& place, const std::string
   handles_->give_back(handle);
   if (waiter_.stopped()) throw Unavailable(place, "stopped while it was read");
   if (sink.stalled) {
-    throw Unavailable(place,
-                      fmt::format("no byte came for {:.1f} s", to_seconds(options_.stall_timeout)));
+    throw Unavailable(place, fmt::format("no byte came for {:.1f} s", to_seconds(options_.stall_timeout)));
   }
   if (code != CURLE_OK && !(code == CURLE_WRITE_ERROR && sink.full)) {
     const std::string detail = problem[0] == '\0' ? curl_easy_strerror(code) : problem.data();

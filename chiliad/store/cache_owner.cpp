@@ -17,6 +17,8 @@ namespace {
 
 /// Plans are read until so many times the cache is known.
 constexpr int64_t kKnownCaches = 2;
+/// And not further than so many steps: a set that fits as a whole is known soon.
+constexpr int64_t kMostSteps = 8192;
 /// A block that is not used for so many steps may have been dropped meanwhile.
 constexpr int64_t kApart = 8;
 constexpr Nanoseconds kLookUp = std::chrono::milliseconds(50);
@@ -79,7 +81,7 @@ class CacheOwner::Impl {
   std::unordered_set<Digest, DigestHash> fetching_;
   // Of the blocks known: last step of each, and their bytes that the future holds.
   std::unordered_map<Digest, std::pair<int64_t, int64_t>, DigestHash> known_;
-  std::deque<std::pair<int64_t, Digest>> known_until_;  // by step
+  std::deque<std::pair<int64_t, Digest>> known_until_;  // each once, with a step not after its last
   int64_t known_bytes_ = 0;
   int64_t now_ = 0;
 
@@ -120,7 +122,9 @@ void CacheOwner::Impl::read_plan(int64_t first_step, const StepBlocks& blocks_of
     for (int64_t step = first_step; !stopping(); ++step) {
       {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return stopping() || known_bytes_ < kKnownCaches * options_.max_bytes; });
+        changed_.wait(lock, [&] {
+          return stopping() || (known_bytes_ < kKnownCaches * options_.max_bytes && step - now_ < kMostSteps);
+        });
       }
       if (stopping()) return;
       auto blocks = blocks_of(step);
@@ -140,9 +144,11 @@ void CacheOwner::Impl::add_step(int64_t step, std::vector<BlockSpec> blocks) {
     const Digest key = spec.key();
     if (!seen.insert(key).second) continue;
     keys.push_back(key);
-    known_until_.emplace_back(step, key);
     auto [at, is_new] = known_.try_emplace(key, step, spec.length);
-    if (is_new) known_bytes_ += spec.length;
+    if (is_new) {
+      known_bytes_ += spec.length;
+      known_until_.emplace_back(step, key);
+    }
     const bool again = step - at->second.first > kApart;
     at->second.first = step;
     if (is_new || again) to_fetch_.push_back({step, key, std::move(spec)});
@@ -158,11 +164,13 @@ void CacheOwner::Impl::reached(int64_t step) {
   future_.reached(step);
   while (!known_until_.empty() && known_until_.front().first < step) {
     const auto found = known_.find(known_until_.front().second);
-    if (found != known_.end() && found->second.first < step) {
+    known_until_.pop_front();
+    if (found->second.first < step) {
       known_bytes_ -= found->second.second;
       known_.erase(found);
+    } else {
+      known_until_.emplace_back(found->second.first, found->first);  // used again since
     }
-    known_until_.pop_front();
   }
   changed_.notify_all();
 }

@@ -12,8 +12,8 @@ void FutureUse::append(int64_t step, const std::vector<Digest>& keys) {
       runs.back().last = step;
     } else {
       runs.push_back({step, step});
+      endings_.emplace_back(step, key);
     }
-    endings_.emplace_back(step, key);
   }
 }
 
@@ -25,7 +25,11 @@ void FutureUse::reached(int64_t step) {
     endings_.pop_front();
     if (found == runs_.end()) continue;
     std::deque<Run>& runs = found->second;
-    while (!runs.empty() && runs.front().last < now_) runs.pop_front();
+    if (runs.front().last >= now_) {
+      endings_.emplace_back(runs.front().last, found->first);  // it is still in use
+      continue;
+    }
+    runs.pop_front();
     if (runs.empty()) runs_.erase(found);
   }
 }

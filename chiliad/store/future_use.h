@@ -40,7 +40,7 @@ class FutureUse {
   mutable std::mutex mutex_;  // guards the rest
   int64_t now_ = 0;
   std::unordered_map<Digest, std::deque<Run>, DigestHash> runs_;
-  std::deque<std::pair<int64_t, Digest>> endings_;  // last step of runs, to forget them; by step
+  std::deque<std::pair<int64_t, Digest>> endings_;  // one a run, with a step of it, to forget it then
 };
 
 }  // namespace chiliad::store

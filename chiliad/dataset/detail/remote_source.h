@@ -10,8 +10,8 @@
 
 namespace chiliad::dataset::detail {
 
-/// What lies in a store, as list_source says it of a folder. `names`: only these, asked for one by one; empty:
-/// all that the store lists, but hidden ones.
+/// What lies in a store, as list_source says it of a folder. `names`: only these, asked for one by one;
+/// empty: all that the store lists, but hidden ones.
 [[nodiscard]] SourceListing list_objects(store::Store& source, const std::vector<std::string>& names);
 
 /// The layout that such a listing looks like by its names alone. Throws as detect_layout.
