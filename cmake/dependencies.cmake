@@ -38,3 +38,7 @@ target_link_libraries(chiliad_unicode INTERFACE PkgConfig::PCRE2 PkgConfig::ICU)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 add_library(chiliad_hwloc INTERFACE)
 target_link_libraries(chiliad_hwloc INTERFACE PkgConfig::HWLOC)
+
+pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl)
+add_library(chiliad_curl INTERFACE)
+target_link_libraries(chiliad_curl INTERFACE PkgConfig::CURL)

@@ -11,7 +11,10 @@
 #include "chiliad/base/clock.h"
 #include "chiliad/base/units.h"
 #include "chiliad/dataset/build_index.h"
+#include "chiliad/dataset/remote_names.h"
 #include "chiliad/observe/terminal_progress.h"
+#include "chiliad/remote/open_store.h"
+#include "chiliad/store/reliable_store.h"
 
 namespace chiliad::cli {
 namespace {
@@ -51,6 +54,14 @@ void print_report(const dataset::IndexReport& report, const Arguments& arguments
              key_names_file ? first.key : first.file, first.reason);
 }
 
+dataset::IndexReport index_remote(const Arguments& arguments, const dataset::IndexOptions& options,
+                                  const dataset::Progress& progress) {
+  const auto source = dataset::parse_remote_source(arguments.source);
+  store::Waiter waiter;
+  store::ReliableStore store(remote::open_store(source.root, waiter), {}, waiter);
+  return dataset::build_remote_index(store, source.names, arguments.out, options, progress);
+}
+
 int run(const Arguments& arguments) {
   const SystemClock clock;
   const auto start = clock.now();
@@ -58,9 +69,10 @@ int run(const Arguments& arguments) {
                                      clock, {.label = "indexing", .bytes = true});
   auto options = arguments.options;
   options.images = arguments.images;
-  const auto report =
-      dataset::build_index(arguments.source, arguments.out, options,
-                           [&](int64_t done, int64_t total) { progress.update(done, total, ""); });
+  const auto show = [&](int64_t done, int64_t total) { progress.update(done, total, ""); };
+  const auto report = store::is_remote(arguments.source)
+                          ? index_remote(arguments, options, show)
+                          : dataset::build_index(arguments.source, arguments.out, options, show);
   progress.finish();
   print_report(report, arguments, to_seconds(clock.now() - start));
   return 0;
@@ -77,7 +89,7 @@ void add_data_index(CLI::App& parent, Action& action) {
   verb->add_option("PATH", arguments->source,
                    "Folder of tars, of pictures with captions, of *.jsonl or *.txt documents; or one .tar, "
                    ".json, .jsonl, "
-                   ".csv or .tsv")
+                   ".csv or .tsv; or s3://BUCKET/PREFIX, http(s)://HOST/shard-{000..099}.tar")
       ->required();
   verb->add_option("--out", arguments->out,
                    "Folder of the index; the same command again goes on after a crash")
@@ -104,7 +116,8 @@ void add_data_index(CLI::App& parent, Action& action) {
   verb->add_flag("--quiet", arguments->quiet, "Shows no progress");
   verb->footer(
       "Example: chiliad data index photos --out photos.index\n"
-      "         chiliad data index llava.json --images pictures --out llava.index");
+      "         chiliad data index llava.json --images pictures --out llava.index\n"
+      "         chiliad data index s3://bucket/set --out set.index");
   verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
 }
 

@@ -91,7 +91,7 @@ int run(const Arguments& arguments) {
   const supervise::RunDirectory directory(arguments.folder);
   auto file = spec::read_run_file(directory.run_file().string(), {});
   if (!arguments.index.empty()) file.data.index = arguments.index;
-  const auto index = index::Index::open(file.data.index);
+  const auto index = loader::open_index(file.data);
   const auto columns = loader::open_inputs(file, index).columns;
   const SystemClock clock;
   observe::TerminalProgress progress(std::cerr, observe::progress_style(arguments.quiet, STDERR_FILENO),

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/chiliad/block_cache.h"
 #include "apps/chiliad/run_setup.h"
 #include "apps/chiliad/verbs.h"
 #include "chiliad/io/file.h"
@@ -68,6 +69,7 @@ report::Original original(loader::ItemLoader& items, const stepplan::Item& item,
 int run(const Arguments& arguments) {
   const auto file = read_run(arguments.run);
   const auto index = loader::open_index(file.data);
+  const auto cache = join_block_cache(file, index);
   const auto inputs = loader::open_inputs(file, index);
   make_token_columns(file, index, inputs, arguments.run.quiet);
   const auto plan = open_plan(file, index, inputs, arguments.run.quiet);
@@ -87,6 +89,7 @@ int run(const Arguments& arguments) {
   auto options = page_options(arguments, file, inputs);
   loader::ItemLoaderOptions originals;
   originals.pictures = loader::picture_options(file.data);
+  originals.source = inputs.source;
   loader::ItemLoader items(index, originals);
   if (inputs.columns.latents != nullptr)
     options.original = [&](const auto& item, auto bucket) { return original(items, item, bucket); };

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "apps/chiliad/block_cache.h"
 #include "apps/chiliad/run_setup.h"
 #include "apps/chiliad/verbs.h"
 #include "chiliad/base/clock.h"
@@ -185,6 +186,7 @@ int run(const RunArguments& arguments) {
   const auto index = loader::open_index(file.data);
   const stepplan::Plan plan(index, file.data, file.run.seed, [](uint32_t, uint32_t) { return 1U; });
   const auto parts = features::plan_parts(index, plan);
+  const auto cache = own_block_cache(file, index, 1);
   supervise::SignalWatch signals;
   nlohmann::ordered_json page = nlohmann::ordered_json::array();
   for (const auto kind : kinds) {

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <iostream>
 
+#include "apps/chiliad/block_cache.h"
 #include "chiliad/base/clock.h"
 #include "chiliad/base/error.h"
 #include "chiliad/dataset/build_index.h"
@@ -58,6 +59,7 @@ std::string now_text() {
 void make_token_columns(const spec::RunFile& file, const index::Index& index, const loader::RunInputs& inputs,
                         bool quiet) {
   const SystemClock clock;
+  const auto cache = join_block_cache(file, index);
   observe::TerminalProgress progress(std::cerr, observe::progress_style(quiet, STDERR_FILENO), clock,
                                      {.label = "counting tokens", .bytes = true});
   bool shown = false;
@@ -66,9 +68,9 @@ void make_token_columns(const spec::RunFile& file, const index::Index& index, co
     progress.update(done, total, "");
   };
   if (inputs.documents != nullptr) {
-    dataset::build_document_columns(index, *inputs.documents, show);
+    dataset::build_document_columns(index, *inputs.documents, show, inputs.source.get());
   } else if (file.model.family == "pixel_dit") {
-    dataset::build_token_columns(index, file.model.text_max_tokens, show);
+    dataset::build_token_columns(index, file.model.text_max_tokens, show, inputs.source.get());
   }
   if (shown) progress.finish();
 }

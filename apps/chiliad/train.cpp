@@ -5,7 +5,9 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "apps/chiliad/block_cache.h"
 #include "apps/chiliad/formats.h"
 #include "apps/chiliad/run_setup.h"
 #include "apps/chiliad/verbs.h"
@@ -189,6 +191,8 @@ int run(const Arguments& arguments) {
   const std::string weights = starts ? check_weights(file) : "";
   const auto index = loader::open_index(file.data);
   std::string not_encoded;
+  std::optional<stepplan::Plan> plan;  // of the thread that fetches ahead, which ends with the cache
+  const auto cache = own_block_cache(file, index, file.parallel.nproc);
   const auto inputs =
       arguments.check ? inputs_to_check(file, index, not_encoded) : loader::open_inputs(file, index);
   make_token_columns(file, index, inputs, arguments.run.quiet);
@@ -215,6 +219,14 @@ int run(const Arguments& arguments) {
                  .json_path = (options.run_dir / "log.jsonl").string()});
   settle_formats(file, starts);
   options.file = file;
+  if (cache != nullptr && !spec::is_latent_diffusion(file.model)) {
+    plan.emplace(loader::open_plan(file, index, inputs));
+    options.on_step = [&, planned = false](int64_t step) mutable {
+      if (!planned) plan_ahead(*cache, file, index, *plan, step);
+      planned = true;
+      cache->reached(step);
+    };
+  }
   const auto report = supervise::run_job(options, clock);
   if (!report.message.empty()) {
     fmt::print(stderr, "error: {}{}\n", report.message,

@@ -16,6 +16,7 @@
 #include "chiliad/dataset/detail/fill_shard.h"
 #include "chiliad/dataset/detail/loose_files.h"
 #include "chiliad/dataset/detail/record_shards.h"
+#include "chiliad/dataset/detail/remote_source.h"
 #include "chiliad/dataset/detail/webdataset.h"
 #include "chiliad/index/content.h"
 #include "chiliad/io/file.h"
@@ -148,8 +149,15 @@ bool same_samples(const detail::ShardDraft& draft, const detail::FilledShard& fi
 
 class IndexBuild {
  public:
-  IndexBuild(fs::path out, const IndexOptions& options, detail::SourceListing listing, std::string layout)
-      : out_(std::move(out)), options_(options), listing_(std::move(listing)), layout_(std::move(layout)) {}
+  /// `staging`: where the files of a remote source are copied to; null: they lie under the listing's root.
+  IndexBuild(fs::path out, const IndexOptions& options, detail::SourceListing listing, std::string layout,
+             detail::Staging* staging)
+      : out_(std::move(out)),
+        options_(options),
+        listing_(std::move(listing)),
+        layout_(std::move(layout)),
+        staging_(staging),
+        read_root_(staging == nullptr ? listing_.root : staging->folder()) {}
 
   IndexReport run(const Progress& progress) {
     check_other_source();
@@ -229,16 +237,18 @@ class IndexBuild {
   detail::FilledShard make(const fs::path& path, ShardJob job, ProgressSum& sum) {
     // An index whose shards are being replaced is no index: its manifest would name what is no longer there.
     io::remove_file(out_ / kManifest);
+    if (staging_ != nullptr) staging_->fetch(job.files);
     detail::ShardDraft draft;
     if (layout_ == "webdataset") {
-      draft = detail::draft_tar_shard(listing_.root, job.files.front());
+      draft = detail::draft_tar_shard(read_root_, job.files.front());
     } else if (layout_ == "jsonl") {
-      draft = detail::draft_line_shard(listing_.root, job.files.front());
+      draft = detail::draft_line_shard(read_root_, job.files.front());
     } else {
       draft = std::move(job.loose);
     }
     auto filled =
-        detail::fill_shard(listing_.root, std::move(draft), options_, [&](int64_t bytes) { sum.add(bytes); });
+        detail::fill_shard(read_root_, std::move(draft), options_, [&](int64_t bytes) { sum.add(bytes); });
+    if (staging_ != nullptr) staging_->clear();
     report_.bytes_read += job.bytes;
     detail::write_bad_list(bad_path(path), filled.bad);
     index::write_sidecar(path, filled.shard);
@@ -309,6 +319,8 @@ class IndexBuild {
   const IndexOptions& options_;
   detail::SourceListing listing_;
   std::string layout_;
+  detail::Staging* staging_;
+  fs::path read_root_;
   IndexReport report_;
   std::vector<BadSample> unnamed_;  // pictures that are in no shard
 };
@@ -321,19 +333,46 @@ const std::vector<std::string>& layout_names() {
   return names;
 }
 
-IndexReport build_index(const fs::path& source, const fs::path& out, const IndexOptions& options,
-                        const Progress& progress) {
-  check_options(options);
-  auto listing = detail::list_source(source, options.images);
-  check_outside(source, out);
-  std::string layout = options.layout == "auto" ? detail::detect_layout(listing) : options.layout;
+namespace {
+
+IndexReport build_locked(detail::SourceListing listing, const std::string& layout, const fs::path& out,
+                         const IndexOptions& options, store::Store* store, const Progress& progress) {
   io::make_folders(out / "shards");
   const auto lock = io::FileLock::try_lock(out / "index.lock", "chiliad data index");
   if (!lock.has_value()) {
     throw Unavailable(out.string(),
                       "another process is writing this index. Wait for it, or choose another folder");
   }
-  return IndexBuild(out, options, std::move(listing), std::move(layout)).run(progress);
+  std::optional<detail::Staging> staging;
+  if (store != nullptr) staging.emplace(*store, out / "shards" / "incoming");
+  return IndexBuild(out, options, std::move(listing), layout, staging ? &*staging : nullptr).run(progress);
+}
+
+}  // namespace
+
+IndexReport build_remote_index(store::Store& source, const std::vector<std::string>& names,
+                               const fs::path& out, const IndexOptions& options, const Progress& progress) {
+  check_options(options);
+  auto listing = detail::list_objects(source, names);
+  const std::string layout =
+      options.layout == "auto" ? detail::detect_remote_layout(listing) : options.layout;
+  if (is_streamed(layout) || !options.images.empty()) {
+    throw InvalidInput(
+        source.url(),
+        fmt::format("layout {}: expected webdataset, jsonl, text, image_text, tuxpaint or kohya "
+                    "of a store. Make tars of it: chiliad data build",
+                    layout));
+  }
+  return build_locked(std::move(listing), layout, out, options, &source, progress);
+}
+
+IndexReport build_index(const fs::path& source, const fs::path& out, const IndexOptions& options,
+                        const Progress& progress) {
+  check_options(options);
+  auto listing = detail::list_source(source, options.images);
+  check_outside(source, out);
+  const std::string layout = options.layout == "auto" ? detail::detect_layout(listing) : options.layout;
+  return build_locked(std::move(listing), layout, out, options, nullptr, progress);
 }
 
 }  // namespace chiliad::dataset

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "chiliad/index/index.h"
+#include "chiliad/index/part_source.h"
+#include "chiliad/store/store.h"
 #include "chiliad/text/document_encoder.h"
 
 namespace chiliad::dataset {
@@ -54,10 +56,18 @@ using Progress = std::function<void(int64_t done, int64_t total)>;
 IndexReport build_index(const std::filesystem::path& source, const std::filesystem::path& out,
                         const IndexOptions& options, const Progress& progress);
 
-/// Makes the token column of every shard that lacks it. Returns how many were made.
-int64_t build_token_columns(const index::Index& index, int64_t max_tokens, const Progress& progress);
+/// The same of a store: all that it lists, or the objects of these names. A shard's files are copied into
+/// `out` while they are read, one shard at a time. Not for the layouts table and conversations.
+IndexReport build_remote_index(store::Store& source, const std::vector<std::string>& names,
+                               const std::filesystem::path& out, const IndexOptions& options,
+                               const Progress& progress);
+
+/// Makes the token column of every shard that lacks it. Returns how many were made. `source`: where the parts
+/// of a remote index come from; null: files.
+int64_t build_token_columns(const index::Index& index, int64_t max_tokens, const Progress& progress,
+                            index::PartSource* source = nullptr);
 /// The same of documents: all tokens that `encoder` makes of each, uncut.
 int64_t build_document_columns(const index::Index& index, const text::DocumentEncoder& encoder,
-                               const Progress& progress);
+                               const Progress& progress, index::PartSource* source = nullptr);
 
 }  // namespace chiliad::dataset

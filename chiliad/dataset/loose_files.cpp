@@ -20,9 +20,11 @@ namespace {
 namespace fs = std::filesystem;
 using index::SourceFile;
 
-void add_file(SourceListing& listing, const fs::path& path) {
-  const std::string relative = path.lexically_relative(listing.root).string();
-  const std::string extension = extension_of(path.filename().string());
+}  // namespace
+
+void add_source_file(SourceListing& listing, SourceFile file) {
+  const std::string name = file.path.substr(file.path.rfind('/') + 1);
+  const std::string extension = extension_of(name);
   std::vector<SourceFile>* list = nullptr;
   if (media_of(extension) == index::MediaType::kImage) list = &listing.images;
   if (extension == "txt") list = &listing.texts;
@@ -30,11 +32,16 @@ void add_file(SourceListing& listing, const fs::path& path) {
   if (extension == "tar") list = &listing.tars;
   if (extension == "jsonl") list = &listing.lines;
   if (extension == "json") list = &listing.lists;
-  const std::string name = path.filename().string();
   if (name == "metadata.jsonl" || name == "metadata.csv") list = &listing.tables;
-  if (list == nullptr) return;
+  if (list != nullptr) list->push_back(std::move(file));
+}
+
+namespace {
+
+void add_file(SourceListing& listing, const fs::path& path) {
   const auto stamp = io::stat_file(path);
-  if (stamp.has_value()) list->push_back({relative, stamp->size, stamp->mtime_ns});
+  if (!stamp.has_value()) return;
+  add_source_file(listing, {path.lexically_relative(listing.root).string(), stamp->size, stamp->mtime_ns});
 }
 
 void sort_by_path(std::vector<SourceFile>& files) {
@@ -222,6 +229,10 @@ SourceListing list_source(const fs::path& source, const fs::path& images) {
     add_only_file(listing, absolute);
   }
   sort_out_tables(listing);
+  return sorted(std::move(listing));
+}
+
+SourceListing sorted(SourceListing listing) {
   for (auto* files : {&listing.images, &listing.texts, &listing.captions, &listing.tars, &listing.lines,
                       &listing.lists, &listing.tables})
     sort_by_path(*files);

@@ -37,8 +37,9 @@ std::vector<CaptionRun> runs_by_part(const index::Shard& shard) {
 
 class ShardTokens {
  public:
-  ShardTokens(const index::Index& index, const index::Shard& shard, const CountTokens& count)
-      : index_(index), shard_(shard), count_tokens_(count) {
+  ShardTokens(const index::Index& index, const index::Shard& shard, index::PartSource* source,
+              const CountTokens& count)
+      : index_(index), shard_(shard), source_(source), count_tokens_(count) {
     column_.caption_tokens.resize(shard.captions.size());
   }
 
@@ -51,11 +52,9 @@ class ShardTokens {
           "holds conversations, which runs with captions or documents cannot read. Index captions "
           "(docs/guides/your-own-data.md)");
     }
-    const io::File file = io::File::open_read(index_.part_path(shard_, part));
-    std::vector<std::byte> bytes(part.length);
-    file.read_at(static_cast<int64_t>(part.offset), bytes);
+    const std::vector<std::byte> bytes = read(part);
     if (hash64(bytes) != part.checksum) {
-      throw CorruptData(file.path().string(),
+      throw CorruptData(index_.part_path(shard_, part).string(),
                         fmt::format("{} bytes at {} are not those that were indexed. Index again",
                                     part.length, part.offset));
     }
@@ -72,8 +71,19 @@ class ShardTokens {
   [[nodiscard]] const index::TokenColumn& column() const { return column_; }
 
  private:
+  [[nodiscard]] std::vector<std::byte> read(const index::Part& part) const {
+    std::vector<std::byte> bytes(part.length);
+    if (source_ != nullptr) {
+      bytes.resize(static_cast<size_t>(source_->read(shard_, part, bytes)));
+    } else {
+      io::File::open_read(index_.part_path(shard_, part)).read_at(static_cast<int64_t>(part.offset), bytes);
+    }
+    return bytes;
+  }
+
   const index::Index& index_;
   const index::Shard& shard_;
+  index::PartSource* source_;  // null: files
   const CountTokens& count_tokens_;
   index::TokenColumn column_;
 };
@@ -97,7 +107,7 @@ bool is_made(const std::filesystem::path& path, const index::Shard& shard) {
 }
 
 int64_t build_columns(const index::Index& index, const Digest& tokenizer, const CountTokens& count,
-                      const Progress& progress) {
+                      const Progress& progress, index::PartSource* source) {
   constexpr int kThreads = 2;
   constexpr size_t kRunsPerTask = 64;
   std::map<std::filesystem::path, const index::Shard*>
@@ -113,7 +123,7 @@ int64_t build_columns(const index::Index& index, const Digest& tokenizer, const 
   std::mutex mutex;  // guards done
   int64_t done = 0;
   for (const auto& [path, shard] : missing) {
-    ShardTokens tokens(index, *shard, count);
+    ShardTokens tokens(index, *shard, source, count);
     const auto runs = runs_by_part(*shard);
     ThreadPool pool(kThreads, 64, "tokens");
     for (size_t first = 0; first < runs.size(); first += kRunsPerTask) {
@@ -134,19 +144,21 @@ int64_t build_columns(const index::Index& index, const Digest& tokenizer, const 
 
 }  // namespace
 
-int64_t build_token_columns(const index::Index& index, int64_t max_tokens, const Progress& progress) {
+int64_t build_token_columns(const index::Index& index, int64_t max_tokens, const Progress& progress,
+                            index::PartSource* source) {
   if (max_tokens < 1)
     throw InvalidInput("max_tokens", fmt::format("expected at least 1, got {}", max_tokens));
   const text::ByteTokenizer tokenizer(max_tokens);
   return build_columns(
       index, tokenizer.digest(), [&](std::string_view text) { return tokenizer.encode(text).size(); },
-      progress);
+      progress, source);
 }
 
 int64_t build_document_columns(const index::Index& index, const text::DocumentEncoder& encoder,
-                               const Progress& progress) {
+                               const Progress& progress, index::PartSource* source) {
   return build_columns(
-      index, encoder.digest(), [&](std::string_view text) { return encoder.encode(text).size(); }, progress);
+      index, encoder.digest(), [&](std::string_view text) { return encoder.encode(text).size(); }, progress,
+      source);
 }
 
 }  // namespace chiliad::dataset

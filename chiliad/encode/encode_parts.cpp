@@ -37,6 +37,13 @@ features::Feature to_feature(features::FeatureId id, const at::Tensor& values, a
   return feature;
 }
 
+loader::ItemLoaderOptions item_options(const spec::RunFile& run, const index::Index& index) {
+  loader::ItemLoaderOptions made;
+  made.pictures = loader::picture_options(run.data);
+  made.source = loader::open_source(run, index);
+  return made;
+}
+
 /// Pictures of a part as they are to be shown, and why some cannot be.
 struct LoadedPictures {
   std::vector<HostArray> pictures;  // by sample of the part; empty where refused
@@ -51,7 +58,7 @@ class LatentParts {
         index_(index),
         plan_(plan),
         encoder_(open_picture_encoder(run)),
-        items_(index, item_options(run)),
+        items_(index, item_options(run, index)),
         pool_(static_cast<int>(run.data.loader_threads), kQueuedPictures, "encode") {}
 
   using Loaded = LoadedPictures;
@@ -106,11 +113,6 @@ class LatentParts {
   }
 
  private:
-  static loader::ItemLoaderOptions item_options(const spec::RunFile& run) {
-    loader::ItemLoaderOptions made;
-    made.pictures = loader::picture_options(run.data);
-    return made;
-  }
   [[nodiscard]] size_t batch() const { return static_cast<size_t>(run_.encoders.batch); }
   [[nodiscard]] uint32_t local(const features::PartPlan& part, size_t i) const {
     return index_.locate(part.samples[i].sample).sample;
@@ -169,7 +171,10 @@ class LatentParts {
 class TextParts {
  public:
   TextParts(const spec::RunFile& run, const index::Index& index, const stepplan::Plan& plan)
-      : run_(run), plan_(plan), encoder_(open_caption_encoder(run)), items_(index, {}) {}
+      : run_(run),
+        plan_(plan),
+        encoder_(open_caption_encoder(run)),
+        items_(index, item_options(run, index)) {}
 
   struct Caption {
     uint32_t number = 0;

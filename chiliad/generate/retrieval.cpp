@@ -46,6 +46,7 @@ std::vector<TrainingPicture> load_training_set(const spec::RunFile& run, const i
   loader::ItemLoaderOptions options;
   options.pictures = loader::picture_options(run.data);
   options.pictures.jitter = {};
+  options.source = loader::open_source(run, index);
   loader::ItemLoader items(index, options);
   std::vector<TrainingPicture> pictures;
   for (int64_t step = 0; step < plan.steps_per_epoch(); ++step) {

@@ -27,6 +27,13 @@ enum class FrameType : uint32_t {
   kJournalDone = 16,  ///< parent -> worker
   kStop = 17,         ///< parent -> worker: save at the next step border and leave
   kSlotFree = 18,     ///< parent -> worker: {"slot", "step", "committed"}: may be written again
+  // Between a reader and the owner of a node's block cache (store/cache_server.h):
+  kCacheHello = 32,     ///< owner -> reader, first: {"held_bytes"}: blocks that it may hold
+  kCacheWanted = 33,    ///< reader -> owner: a block, and the range of it that is wanted now
+  kCacheBlock = 34,     ///< owner -> reader: {"start", "leased"}, with a descriptor
+  kCacheError = 35,     ///< owner -> reader: {"kind", "place", "message"}
+  kCacheRelease = 36,   ///< reader -> owner: a block's key; not answered
+  kCacheDistrust = 37,  ///< reader -> owner: key of a block whose bytes are wrong; not answered
 };
 
 struct Frame {

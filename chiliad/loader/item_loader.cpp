@@ -45,7 +45,7 @@ ItemLoader::ItemLoader(const index::Index& index, const ItemLoaderOptions& optio
     : index_(index),
       options_(options),
       tokenizer_(options.max_tokens),
-      reader_(index),
+      reader_(index, options.source),
       cache_(options.cache_bytes) {}
 
 std::string ItemLoader::load(const stepplan::Item& item, stepplan::Bucket bucket, const ItemPlace& place,

@@ -53,6 +53,8 @@ struct ItemLoaderOptions {
   int64_t sequence_length = 0;  ///< mode pack
   FeatureColumns columns{};
   int64_t classes = 0;  ///< captions are numbers below it; 0: captions are text
+  /// Shared as of PartReader; null: files.
+  std::shared_ptr<index::PartSource> source{};
 };
 
 /// Fills the place of an item without data: zero pixels, the null caption; a document without targets.

@@ -74,7 +74,7 @@ class Loader::Impl {
         first_step_(first_step),
         end_step_(end_step),
         items_(index, {options_.cache_bytes, options_.max_tokens, options_.pictures, options_.documents,
-                       options_.sequence_length, options_.columns, options_.classes}),
+                       options_.sequence_length, options_.columns, options_.classes, options_.source}),
         steps_(index, plan, options_, items_),
         slab_(options_.prefetch_bytes, options_.allocator),
         watches_(static_cast<size_t>(most_threads(options_))),

@@ -36,6 +36,8 @@ struct LoaderOptions {
   FeatureColumns columns{};     ///< of models on latents
   int64_t classes = 0;          ///< of models on classes
   PictureOptions pictures{};
+  /// Shared as of PartReader; null: files.
+  std::shared_ptr<index::PartSource> source{};
   Nanoseconds read_deadline = std::chrono::seconds(60);
   Nanoseconds item_deadline = std::chrono::seconds(10);  ///< an item that takes longer is told of
   bool skip_unavailable = false;                         ///< storage that fails for good makes a bad item

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "chiliad/index/index.h"
+#include "chiliad/index/part_source.h"
 #include "chiliad/io/file.h"
 
 namespace chiliad::loader {
@@ -38,29 +39,50 @@ class OpenFiles {
   std::map<std::string, std::list<Entry>::iterator> by_path_;
 };
 
+/// Parts in files under the index's root. Storage errors are tried again and then thrown as Unavailable; so
+/// is a missing file.
+class LocalParts final : public index::PartSource {
+ public:
+  /// `index` outlives it.
+  explicit LocalParts(const index::Index& index, size_t max_open_files = 64)
+      : index_(index), files_(max_open_files) {}
+
+  [[nodiscard]] int64_t read(const index::Shard& shard, const index::Part& part,
+                             std::span<std::byte> out) override;
+  void distrust(const index::Shard& shard, const index::Part& part) override;
+  [[nodiscard]] std::string change_note(const index::Shard& shard, const index::Part& part) override;
+
+ private:
+  [[nodiscard]] std::shared_ptr<const io::File> open(const std::filesystem::path& path);
+
+  const index::Index& index_;
+  OpenFiles files_;
+};
+
 /// Bytes whose checksum is that of the index, or why there are none.
 struct PartBytes {
   std::vector<std::byte> bytes;
   std::string refusal;  ///< empty: the bytes are good
 };
 
-/// Reads parts of samples where they lie. Thread-safe.
+/// Reads and verifies parts of samples. Thread-safe.
 class PartReader {
  public:
-  /// `index` outlives the reader.
-  explicit PartReader(const index::Index& index, size_t max_open_files = 64)
-      : index_(index), files_(max_open_files) {}
+  /// `index` outlives the reader. `source`: shared with the other readers of the run, until the last is gone;
+  /// null: files under the index's root, of which so many are kept open.
+  explicit PartReader(const index::Index& index, std::shared_ptr<index::PartSource> source = nullptr,
+                      size_t max_open_files = 64);
 
-  /// Reads and verifies a part; wrong bytes are read once more from a file opened anew before they are
-  /// refused. Storage errors are tried again and then thrown as Unavailable; so is a missing file.
+  /// Wrong bytes are read once more, from the file opened anew or from the store, before they are refused.
+  /// Throws as index::PartSource.
   [[nodiscard]] PartBytes read(const index::Shard& shard, const index::Part& part);
   [[nodiscard]] int64_t bytes_read() const { return bytes_read_.load(); }
 
  private:
   [[nodiscard]] PartBytes read_once(const index::Shard& shard, const index::Part& part);
 
-  const index::Index& index_;
-  OpenFiles files_;
+  // Shared as said above.
+  std::shared_ptr<index::PartSource> source_;
   std::atomic<int64_t> bytes_read_{0};
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 #include <vector>
@@ -10,7 +11,9 @@
 #include "chiliad/features/identity.h"
 #include "chiliad/image/color.h"
 #include "chiliad/io/file.h"
+#include "chiliad/loader/cached_parts.h"
 #include "chiliad/stepplan/work_model.h"
+#include "chiliad/store/store.h"
 #include "chiliad/text/byte_tokenizer.h"
 
 namespace chiliad::loader {
@@ -58,18 +61,60 @@ std::shared_ptr<const features::Column> open_column(const spec::RunFile& run, co
   return std::make_shared<const features::Column>(std::move(column));
 }
 
+std::filesystem::path cache_folder(const spec::RunFile& run, const index::Index& index) {
+  if (!run.store.folder.empty()) return run.store.folder;
+  throw InvalidInput("store.folder",
+                     fmt::format("expected a folder on a disk of this machine for blocks of {}, got none. "
+                                 "Set it: --set store.folder=DIR (docs/guides/object-storage.md)",
+                                 index.manifest().root));
+}
+
 }  // namespace
 
 index::Index open_index(const spec::DataOptions& data) {
   if (data.sources.empty()) return index::Index::open(data.index);
   std::vector<index::Index> indexes;
-  for (const auto& source : stepplan::leaves_of(data.sources))
+  for (const auto& source : stepplan::leaves_of(data.sources)) {
     indexes.push_back(index::Index::open(source.index));
+    if (store::is_remote(indexes.back().manifest().root))
+      throw InvalidInput("data.sources: " + source.name,
+                         fmt::format("expected data in files where sources are mixed, got {}. Copy it, or give "
+                                     "that index alone as data.index",
+                                     indexes.back().manifest().root));
+  }
   return index::Index::concatenate(std::move(indexes));
 }
 
-RunInputs open_inputs(const spec::RunFile& run, const index::Index& index) {
+std::shared_ptr<index::PartSource> open_source(const spec::RunFile& run, const index::Index& index,
+                                               std::function<void()> take_over) {
+  if (!store::is_remote(index.manifest().root)) return nullptr;
+  // The owner answers within its own deadline: that a block arrived wrong may take it twice.
+  constexpr double kMargin = 30.0;
+  store::CacheClient::Options options;
+  options.folder = cache_folder(run, index);
+  options.take_over = std::move(take_over);
+  options.deadline = Nanoseconds(static_cast<int64_t>((2.0 * run.store.deadline_s + kMargin) * 1e9));
+  return std::make_shared<CachedParts>(index, std::move(options));
+}
+
+store::CacheOptions cache_options(const spec::RunFile& run, const index::Index& index, int64_t num_readers) {
+  const spec::StoreOptions& own = run.store;
+  const auto seconds = [](double value) { return Nanoseconds(static_cast<int64_t>(value * 1e9)); };
+  store::CacheOptions options;
+  options.folder = cache_folder(run, index);
+  options.max_bytes = own.bytes;
+  options.num_readers = static_cast<int>(num_readers) + 1;
+  options.prefetchers = static_cast<int>(std::min<int64_t>(own.connections, 8));
+  options.retry.deadline = seconds(own.deadline_s);
+  options.retry.attempt_timeout = seconds(std::max(60.0, 2.0 * own.stall_s));
+  options.retry.requests_per_second = own.requests_per_second;
+  options.retry.connections = own.connections;
+  return options;
+}
+
+RunInputs open_inputs(const spec::RunFile& run, const index::Index& index, std::function<void()> take_over) {
   RunInputs inputs;
+  inputs.source = open_source(run, index, std::move(take_over));
   inputs.documents = open_documents(run);
   for (const features::Kind kind : features::kinds_of(run)) {
     auto& place = kind == features::Kind::kLatents ? inputs.columns.latents : inputs.columns.text;
@@ -111,6 +156,11 @@ LoaderOptions loader_options(const spec::RunFile& run, const RunInputs& inputs, 
   options.pack = pack_options(run, rates, num_ranks);
   options.documents = inputs.documents;
   options.columns = inputs.columns;
+  options.source = inputs.source;
+  if (inputs.source != nullptr) {
+    const double most = 2.0 * run.store.deadline_s + 60.0;
+    options.read_deadline = std::max(options.read_deadline, Nanoseconds(static_cast<int64_t>(most * 1e9)));
+  }
   options.classes = run.model.classes;
   if (inputs.documents != nullptr) options.sequence_length = run.data.sequence_length;
   options.num_threads = static_cast<int>(run.data.loader_threads);

@@ -9,6 +9,7 @@
 #include "chiliad/spec/run_file.h"
 #include "chiliad/spec/work.h"
 #include "chiliad/stepplan/plan.h"
+#include "chiliad/store/cache_owner.h"
 #include "chiliad/text/document_encoder.h"
 
 namespace chiliad::loader {
@@ -18,14 +19,30 @@ namespace chiliad::loader {
 struct RunInputs {
   std::shared_ptr<const text::DocumentEncoder> documents;
   FeatureColumns columns;
+  /// Of a remote index: its parts, through the owner of the block cache, which is asked first when the first
+  /// part is read. Shared with the loaders of the run until the last is gone; null where the data is in
+  /// files.
+  std::shared_ptr<index::PartSource> source;
 };
 
 /// The index that section data names, or those of its sources in a row.
 [[nodiscard]] index::Index open_index(const spec::DataOptions& data);
 
-/// Throws InvalidInput where a column is not there or does not fit the model, and naming model.vocabulary
-/// where the model has fewer ids than the tokenizer.
-[[nodiscard]] RunInputs open_inputs(const spec::RunFile& run, const index::Index& index);
+/// Throws InvalidInput where the data is remote and store.folder is not set, where a column is not there or
+/// does not fit the model, and naming model.vocabulary where the model has fewer ids than the tokenizer.
+[[nodiscard]] RunInputs open_inputs(const spec::RunFile& run, const index::Index& index,
+                                    std::function<void()> take_over = {});
+
+/// The same part of it: where the data of `index` comes from. Null: files.
+/// `take_over`: as of store::CacheClient.
+[[nodiscard]] std::shared_ptr<index::PartSource> open_source(const spec::RunFile& run,
+                                                             const index::Index& index,
+                                                             std::function<void()> take_over = {});
+
+/// Of the block cache of a run whose data is remote, for so many processes and its owner. Throws InvalidInput
+/// where no folder is given.
+[[nodiscard]] store::CacheOptions cache_options(const spec::RunFile& run, const index::Index& index,
+                                                int64_t num_readers);
 
 /// What a plan of a large index has done of what it makes beside it.
 using PlanProgress = std::function<void(int64_t done, int64_t total)>;

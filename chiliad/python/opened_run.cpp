@@ -43,9 +43,9 @@ void OpenedRun::make_columns(const dataset::Progress& progress) const {
   if (has_columns(index_, tokenizer)) return;
   const auto lock = wait_for_lock(index_.folder() / "columns.lock", progress);
   if (documents) {
-    dataset::build_document_columns(index_, *inputs_.documents, progress);
+    dataset::build_document_columns(index_, *inputs_.documents, progress, inputs_.source.get());
   } else {
-    dataset::build_token_columns(index_, max_tokens, progress);
+    dataset::build_token_columns(index_, max_tokens, progress, inputs_.source.get());
   }
 }
 

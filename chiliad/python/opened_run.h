@@ -9,6 +9,7 @@
 #include "chiliad/dataset/build_index.h"
 #include "chiliad/index/index.h"
 #include "chiliad/loader/run_inputs.h"
+#include "chiliad/python/block_cache.h"
 #include "chiliad/spec/run_file.h"
 #include "chiliad/stepplan/plan.h"
 
@@ -27,16 +28,27 @@ class OpenedRun {
   [[nodiscard]] const index::Index& index() const { return index_; }
   [[nodiscard]] const loader::RunInputs& inputs() const { return inputs_; }
   [[nodiscard]] const stepplan::Plan& plan() const { return *plan_; }
+  /// Steps before `step` are over: for the block cache of a remote index.
+  void reached(int64_t step) const {
+    if (cache_ != nullptr) cache_->reached(*plan_, step);
+  }
+  ~OpenedRun() {
+    if (cache_ != nullptr) cache_->close();
+  }
+  OpenedRun(const OpenedRun&) = delete;
+  OpenedRun& operator=(const OpenedRun&) = delete;
 
  private:
   explicit OpenedRun(spec::RunFile file)
       : file_(std::move(file)),
         index_(loader::open_index(file_.data)),
-        inputs_(loader::open_inputs(file_, index_)) {}
+        cache_(store::is_remote(index_.manifest().root) ? std::make_unique<BlockCache>(file_) : nullptr),
+        inputs_(loader::open_inputs(file_, index_, [this] { cache_->take_over(index_); })) {}
   void make_columns(const dataset::Progress& progress) const;
 
   spec::RunFile file_;
   index::Index index_;
+  std::unique_ptr<BlockCache> cache_;  // null: the data is in files
   loader::RunInputs inputs_;
   std::unique_ptr<const stepplan::Plan> plan_;  // refers to index_
 };

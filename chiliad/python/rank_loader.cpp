@@ -171,6 +171,7 @@ bool RankLoader::has_step(Nanoseconds most) {
     throw;
   }
   CHILIAD_CHECK(!step_->slots.empty(), "step {} has no slots", step_->step);
+  run_->reached(step_->step);
   ++next_step_;
   slot_ = 0;
   told_bad_ = false;

@@ -16,6 +16,7 @@
 #include "chiliad/spec/options/optimizer.h"
 #include "chiliad/spec/options/parallel.h"
 #include "chiliad/spec/options/run.h"
+#include "chiliad/spec/options/store.h"
 
 namespace chiliad::spec {
 
@@ -33,6 +34,7 @@ struct RunFile {
   CheckpointOptions checkpoint;
   ObserveOptions observe;
   SuperviseOptions supervise;
+  StoreOptions store;
 };
 
 /// Reads `path` and applies `overrides` ("section.key=value", from --set). Throws InvalidInput with

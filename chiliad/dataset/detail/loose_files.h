@@ -29,6 +29,10 @@ struct SourceListing {
 [[nodiscard]] SourceListing list_source(const std::filesystem::path& source,
                                         const std::filesystem::path& images);
 
+/// Adds a file to the list of its kind, by its name; others are passed over.
+void add_source_file(SourceListing& listing, index::SourceFile file);
+[[nodiscard]] SourceListing sorted(SourceListing listing);
+
 /// The layout that the listing looks like, as in IndexOptions::layout. Throws InvalidInput if the source
 /// holds no sample, or both tars and pictures.
 [[nodiscard]] std::string detect_layout(const SourceListing& listing);

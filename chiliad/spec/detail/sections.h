@@ -21,6 +21,7 @@ Section evaluation_section();
 Section checkpoint_section();
 Section observe_section();
 Section supervise_section();
+Section store_section();
 
 /// All sections in the order of the file.
 [[nodiscard]] const std::vector<Section>& sections();

@@ -82,6 +82,8 @@ JobReport run_job(const JobOptions& options, const Clock& clock) {
   loop_options.tensorboard = options.file.observe.tensorboard;
   loop_options.progress = options.progress;
   loop_options.progress_out = options.progress_out;
+  loop_options.on_step = options.on_step;
+  if (options.on_step) options.on_step(start.step);
   JobLoop loop(loop_options, directory, start_workers(worker_options(options, directory, start)), signals,
                clock);
   loop.run();

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <iosfwd>
 #include <string>
 
@@ -19,6 +20,8 @@ struct JobOptions {
   bool from_scratch = false;  ///< set an earlier run aside instead of resuming
   observe::ProgressStyle progress = observe::ProgressStyle::kLines;
   std::ostream* progress_out = nullptr;  ///< null: nothing is shown
+  /// Told before workers start where the job goes on, and then, often, the step that all ranks have reached.
+  std::function<void(int64_t step)> on_step{};
 };
 
 /// How a job ended.

@@ -264,6 +264,11 @@ void JobLoop::serve_results() {
 void JobLoop::tick() {
   const auto positions = last_positions();
   carry_out(machine_.on_tick(positions, clock_.now()));
+  if (options_.on_step) {
+    const auto behind = std::min_element(positions.begin(), positions.end(),
+                                         [](const auto& a, const auto& b) { return a.step < b.step; });
+    options_.on_step(behind->step);
+  }
   if (!progress_.has_value() || machine_.failing() || machine_.all_exited()) return;
   const int64_t step = std::max(last_step_, positions.front().step);
   progress_->update(std::min(step, options_.num_steps), options_.num_steps,

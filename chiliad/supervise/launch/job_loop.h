@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <optional>
@@ -31,6 +32,7 @@ struct LoopOptions {
   bool tensorboard = true;  ///< write its event files
   observe::ProgressStyle progress = observe::ProgressStyle::kLines;
   std::ostream* progress_out = nullptr;
+  std::function<void(int64_t step)> on_step{};  ///< may be empty; told the step that all ranks have reached
 };
 
 /// Serves running workers: turns what the kernel tells into events of the JobMachine and carries out its
