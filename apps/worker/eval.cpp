@@ -13,6 +13,7 @@
 #include "chiliad/image/encode.h"
 #include "chiliad/io/file.h"
 #include "chiliad/loader/run_inputs.h"
+#include "chiliad/ops/cpu/parallel.h"
 
 namespace chiliad::worker {
 namespace {
@@ -33,6 +34,7 @@ int run_eval(const EvalArguments& arguments) {
   device::set_compute_threads(arguments.threads);
   const auto checkpoint = checkpoint::open_newest(arguments.checkpoint);
   const generate::InferenceModel model(checkpoint, arguments.overrides);
+  ops::cpu::set_fp32_products(model.run().parallel.products);  // as in training: the same rounding
   const auto maker = generate::make_picture_maker(
       model.run(), [&](layers::Carry carry) { return model.predict(std::move(carry)); });
   const auto& run = model.run();

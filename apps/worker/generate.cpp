@@ -16,6 +16,7 @@
 #include "chiliad/generate/sample.h"
 #include "chiliad/image/encode.h"
 #include "chiliad/io/file.h"
+#include "chiliad/ops/cpu/parallel.h"
 
 namespace chiliad::worker {
 namespace {
@@ -84,6 +85,7 @@ int run_generate(const GenerateArguments& arguments) {
   const auto prompts = read_prompts(arguments);
   const auto checkpoint = checkpoint::open_newest(arguments.checkpoint);
   const generate::InferenceModel model(checkpoint, arguments.overrides);
+  ops::cpu::set_fp32_products(model.run().parallel.products);  // as in training: the same rounding
   const auto maker = generate::make_picture_maker(
       model.run(), [&](layers::Carry carry) { return model.predict(std::move(carry)); });
   const auto [width, height] = parse_size(arguments.size, model.run());

@@ -3,6 +3,7 @@
 # wall seconds, peak memory, share of the FMA peak; fp32 and bf16; interleaved.
 # PEER_PYTHON=python with torch and diffusers, PEER_SCRIPT=path/to/bench_dit.py (options --model --dtype --opt --threads --budget,
 # one JSON line with step_s, step_cpu_s and peak_rss_mib) runs the peer: fused and foreach optimizers, and the better one counts.
+# COMPILED=1: the peer by torch.compile, too (option --compile; it compiles first, which is not counted).
 # SECONDS_EACH=8 ROUNDS=2 THREADS_LIST="1 2" MODELS="dit pixart" TYPES="fp32 bf16" RECOMPUTE="none"
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -19,9 +20,11 @@ ours() { # MODEL TYPE THREADS RECOMPUTE
 }
 peer() { # MODEL TYPE THREADS
   [[ -n ${PEER_PYTHON:-} && -n $peer_script ]] || return 0
-  local optimizer
-  for optimizer in fused foreach; do
-    (cd "$(dirname "$peer_script")" && "$PEER_PYTHON" "$peer_script" --model "$1" --dtype "$2" --opt "$optimizer" --threads "$3" \
+  local options kinds=("fused" "foreach")
+  [[ -z ${COMPILED:-} ]] || kinds+=("fused --compile")
+  for options in "${kinds[@]}"; do
+    # shellcheck disable=SC2086 -- two words where compiled
+    (cd "$(dirname "$peer_script")" && "$PEER_PYTHON" "$peer_script" --model "$1" --dtype "$2" --opt $options --threads "$3" \
       --budget "${SECONDS_EACH:-8}" 2>/dev/null | tail -1 >>"$work/peer.jsonl") || echo "peer $* failed" >&2
   done
 }
@@ -63,11 +66,15 @@ for key in keys:
         emit(f"{name}: {part[:-2]}", statistics.median(o[part] for o in mine), "CPU s a step")
     theirs = [p for p in peers if (p["model"], p["dtype"], p["threads"]) == (model, dtype, threads)]
     if not theirs: continue
+    compiled = [p for p in theirs if p.get("compile")]
     def eager(get):  # the better optimizer
         by = {}
-        for p in theirs: by.setdefault(p["opt"], []).append(get(p))
+        for p in theirs:
+            if not p.get("compile"): by.setdefault(p["opt"], []).append(get(p))
         return min(statistics.median(v) for v in by.values())
     emit(f"{name}_cpu_over_eager", cpu / eager(lambda p: p["step_cpu_s"]["median"]), "ratio", (0.65 if dtype == "fp32" else 0.72) if recompute == "none" else None)
     emit(f"{name}_wall_over_eager", wall / eager(lambda p: p["step_s"]["median"]), "ratio")
     emit(f"{name}_peak_over_eager", max(o["peak_mib"] for o in mine) / eager(lambda p: p["peak_rss_mib"]), "ratio", 0.8 if recompute == "none" else 0.5)
+    if compiled:
+        emit(f"{name}_cpu_over_compiled", cpu / statistics.median(p["step_cpu_s"]["median"] for p in compiled), "ratio", 1.0)
 PY

@@ -8,6 +8,7 @@
 #include "chiliad/objective/ddpm.h"
 #include "chiliad/objective/flow.h"
 #include "chiliad/objective/loss_extension.h"
+#include "chiliad/objective/validation.h"
 
 namespace chiliad::objective {
 namespace {
@@ -69,6 +70,19 @@ Times DiffusionObjective::draw_times(std::span<const uint64_t> draw_keys, int64_
     Rng rng({key, static_cast<uint64_t>(Draw::kTime)});
     values.push_back(static_cast<int64_t>(rng.below(static_cast<uint64_t>(options_.train_steps))));
   }
+  return discrete_times(values);
+}
+
+Times DiffusionObjective::times_at(std::span<const double> quantiles, int64_t image_tokens) const {
+  if (is_flow()) {
+    std::vector<float> values;
+    for (const double quantile : quantiles)
+      values.push_back(validation_time(options_, quantile, image_tokens));
+    return flow_times(values);
+  }
+  std::vector<int64_t> values;
+  for (const double quantile : quantiles)
+    values.push_back(validation_timestep(quantile, options_.train_steps));
   return discrete_times(values);
 }
 

@@ -28,6 +28,8 @@ class DiffusionObjective {
 
   /// One time an item, from its key alone. image_tokens: of one item, for the dynamic shift.
   [[nodiscard]] Times draw_times(std::span<const uint64_t> draw_keys, int64_t image_tokens) const;
+  /// The times at quantiles of their density, one an item.
+  [[nodiscard]] Times times_at(std::span<const double> quantiles, int64_t image_tokens) const;
   /// As networks of diffusers take them, 0 to 1000: [B] fp32.
   [[nodiscard]] at::Tensor network_time(const Times& times) const;
   [[nodiscard]] at::Tensor noisy(const at::Tensor& x0, const at::Tensor& noise, const Times& times) const;

@@ -1,11 +1,9 @@
 #include "chiliad/objective/validation.h"
 
-#include <ATen/ATen.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "chiliad/base/error.h"
@@ -63,7 +61,7 @@ std::map<uint64_t, std::vector<ValidationDraw>> make_validation_draws(std::span<
           {.item_key = key,
            .repeat = repeat,
            .quantile = std::clamp(quantile, 1e-9, 1.0 - 1e-9),
-           .noise_seed = Rng({options.seed, key, static_cast<uint64_t>(Draw::kNoise), number}).next_u64()});
+           .draw_key = Rng({options.seed, key, static_cast<uint64_t>(Draw::kNoise), number}).next_u64()});
     }
     position += 1.0;
   }
@@ -82,44 +80,17 @@ int64_t validation_timestep(double quantile, int64_t train_steps) {
   return std::clamp<int64_t>(time, 0, train_steps - 1);
 }
 
-at::Tensor validation_noise(std::span<const ValidationDraw> draws, int64_t count) {
-  at::Tensor noise = at::empty({static_cast<int64_t>(draws.size()), count}, at::kFloat);
-  float* out = noise.mutable_data_ptr<float>();
-  for (const auto& draw : draws) {
-    Rng({draw.noise_seed}).fill_normal({out, static_cast<size_t>(count)});
-    out += count;
-  }
-  return noise;
+void LossByTime::add(double quantile, double weighted_loss, double weight) {
+  const size_t bins = sums_.size() / 2;
+  const auto bin = std::min(static_cast<size_t>(quantile * static_cast<double>(bins)), bins - 1);
+  sums_[2 * bin] += weighted_loss;
+  sums_[2 * bin + 1] += weight;
 }
 
-void ValidationLosses::add(const ValidationDraw& draw, double loss) {
-  const bool is_new =
-      losses_.insert({{draw.item_key, draw.repeat}, {.quantile = draw.quantile, .loss = loss}}).second;
-  CHILIAD_CHECK(is_new, "item {:#x} has a loss for draw {} already", draw.item_key, draw.repeat);
-}
-
-void ValidationLosses::merge(const ValidationLosses& other) {
-  for (const auto& [key, entry] : other.losses_) {
-    CHILIAD_CHECK(losses_.insert({key, entry}).second, "item {:#x} was measured twice", key.first);
-  }
-}
-
-double ValidationLosses::mean() const {
-  double sum = 0.0;
-  for (const auto& [key, entry] : losses_) sum += entry.loss;
-  return sum / static_cast<double>(losses_.size());
-}
-
-std::vector<double> ValidationLosses::means_by_time() const {
-  std::vector<double> sums(static_cast<size_t>(num_bins_), 0.0);
-  std::vector<double> counts(static_cast<size_t>(num_bins_), 0.0);
-  for (const auto& [key, entry] : losses_) {
-    const auto bin = static_cast<size_t>(std::min<double>(entry.quantile * num_bins_, num_bins_ - 1));
-    sums[bin] += entry.loss;
-    counts[bin] += 1.0;
-  }
-  for (size_t bin = 0; bin < sums.size(); ++bin) sums[bin] /= counts[bin];
-  return sums;
+std::vector<double> LossByTime::means() const {
+  std::vector<double> means;
+  for (size_t bin = 0; bin < sums_.size(); bin += 2) means.push_back(sums_[bin] / sums_[bin + 1]);
+  return means;
 }
 
 }  // namespace chiliad::objective

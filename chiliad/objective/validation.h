@@ -1,11 +1,8 @@
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <map>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "chiliad/spec/options/objective.h"
@@ -20,15 +17,15 @@ struct ValidationOptions {
 /// One measurement: an item at a time with a noise.
 struct ValidationDraw {
   uint64_t item_key = 0;
-  int repeat = 0;           ///< in [0, draws_per_item)
-  double quantile = 0.0;    ///< of the time, in (0, 1)
-  uint64_t noise_seed = 0;  ///< names the noise
+  int repeat = 0;         ///< in [0, draws_per_item)
+  double quantile = 0.0;  ///< of the time, in (0, 1)
+  uint64_t draw_key = 0;  ///< in place of the item's own: what keys its noise
 };
 
 /// Draws of a validation set, so that its loss can be compared between steps, layouts and runs: the draws of
 /// an item depend on the set of keys, its own key and the seed alone, never on the step, rank or batch.
-/// The (0, 1) range is cut into one stratum for each draw and every stratum has one draw; an item's own draws
-/// are spread over the range.
+/// The (0, 1) range is cut into one stratum for each draw and every stratum has one draw, so that a mean over
+/// the set is a mean over all times; an item's own draws are spread over the range.
 /// item_keys: one for each item of the whole set, in any order; the same on every rank. They must be stable
 /// (a hash of the item's name), not a training draw key, which changes by epoch.
 /// returns: by item key, draws_per_item each. Throws InvalidInput for a key that occurs twice.
@@ -42,32 +39,20 @@ struct ValidationDraw {
 /// Whole time of a discrete diffusion at a quantile of the uniform density.
 [[nodiscard]] int64_t validation_timestep(double quantile, int64_t train_steps);
 
-/// Standard normal [B, count], row i of draws[i].
-[[nodiscard]] at::Tensor validation_noise(std::span<const ValidationDraw> draws, int64_t count);
-
-/// Collects losses of draws and adds them up in the order of their keys, so that the sum has the same bits
-/// whatever the order of batches and the number of ranks. Give each rank's entries to one of them.
-class ValidationLosses {
+/// Sums of losses by equal ranges of the time's quantile, from data to noise.
+class LossByTime {
  public:
-  explicit ValidationLosses(int num_bins = 4) : num_bins_(num_bins) {}
+  explicit LossByTime(int num_bins) : sums_(2 * static_cast<size_t>(num_bins), 0.0) {}
 
-  /// Throws InternalError if the draw has a loss already.
-  void add(const ValidationDraw& draw, double loss);
-  void merge(const ValidationLosses& other);
-
-  [[nodiscard]] int64_t size() const { return static_cast<int64_t>(losses_.size()); }
-  /// Mean over all draws; not a number without any.
-  [[nodiscard]] double mean() const;
-  /// Means by equal ranges of the quantile, from data to noise.   returns: [num_bins]
-  [[nodiscard]] std::vector<double> means_by_time() const;
+  /// weight: 0 where another rank counts the item.
+  void add(double quantile, double weighted_loss, double weight);
+  /// Loss and weight of each bin: sums over ranks add up.   sizes: [2 * num_bins]
+  [[nodiscard]] std::span<double> sums() { return sums_; }
+  /// Not a number where a bin has no item.   returns: [num_bins]
+  [[nodiscard]] std::vector<double> means() const;
 
  private:
-  struct Entry {
-    double quantile = 0.0;
-    double loss = 0.0;
-  };
-  int num_bins_;
-  std::map<std::pair<uint64_t, int>, Entry> losses_;  ///< by item key and repeat
+  std::vector<double> sums_;
 };
 
 }  // namespace chiliad::objective

@@ -70,6 +70,7 @@ std::string StepMetrics::to_json() const {
   object["peak_memory"] = peak_memory;
   if (loader.has_value()) object["loader"] = loader_json(*loader);
   if (validation_loss.has_value()) object["validation_loss"] = *validation_loss;
+  if (!validation_loss_by_time.empty()) object["validation_loss_by_time"] = validation_loss_by_time;
   if (peak_flops > 0.0) object["peak_flops"] = peak_flops;
   if (mfu.has_value()) object["mfu"] = *mfu;
   return object.dump();
@@ -106,6 +107,11 @@ StepMetrics StepMetrics::from_json(const std::string& text) {
     if (object.contains("loader")) metrics.loader = read_loader(object["loader"]);
     if (object.contains("validation_loss"))
       read(object, "validation_loss", metrics.validation_loss.emplace());
+    if (object.contains("validation_loss_by_time")) {
+      for (const auto& loss : object["validation_loss_by_time"])
+        metrics.validation_loss_by_time.push_back(loss.is_null() ? std::numeric_limits<double>::quiet_NaN()
+                                                                 : loss.get<double>());
+    }
     if (object.contains("mfu")) read(object, "mfu", metrics.mfu.emplace());
   } catch (const nlohmann::json::exception& error) {
     throw CorruptData("metrics line", fmt::format("expected a JSON object of numbers, got '{:.80}' ({})",

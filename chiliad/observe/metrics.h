@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "chiliad/observe/time_account.h"
 
@@ -46,7 +47,8 @@ struct StepMetrics {
   double peak_flops = 0.0;  ///< FLOP/s that all ranks together can do, as measured; 0: not known
   std::optional<LoaderMetrics> loader;
   std::optional<double> validation_loss;  ///< of the held-out items, where they were evaluated at this step
-  std::optional<double> mfu;              ///< flops over wall and peak_flops, where that is known
+  std::vector<double> validation_loss_by_time;  ///< the same by quarters of the times, from data to noise
+  std::optional<double> mfu;                    ///< flops over wall and peak_flops, where that is known
 
   bool operator==(const StepMetrics&) const = default;
   /// One line of JSON. Numbers that are not finite become null.

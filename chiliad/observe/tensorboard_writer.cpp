@@ -75,6 +75,10 @@ std::vector<Scalar> scalars_of(const StepMetrics& metrics) {
                               {"data/imbalance", metrics.imbalance}};
   if (metrics.validation_loss.has_value())
     scalars.push_back({"train/validation_loss", *metrics.validation_loss});
+  for (size_t bin = 0; bin < metrics.validation_loss_by_time.size(); ++bin)
+    scalars.push_back(
+        {fmt::format("validation/loss_at_times_{}_of_{}", bin + 1, metrics.validation_loss_by_time.size()),
+         metrics.validation_loss_by_time[bin]});
   if (metrics.mfu.has_value()) scalars.push_back({"speed/mfu", *metrics.mfu});
   if (metrics.peak_memory > 0)
     scalars.push_back({"memory/peak_bytes", static_cast<double>(metrics.peak_memory)});

@@ -70,7 +70,8 @@ void Bpe::read_merges(const std::string& place) {
   merges_.reserve(parts_.merges.size());
   const size_t skipped = parts_.continuing_prefix.size();
   for (size_t rank = 0; rank < parts_.merges.size(); ++rank) {
-    const auto& [left, right] = parts_.merges[rank];
+    const std::string& left = parts_.merges[rank].first;
+    const std::string& right = parts_.merges[rank].second;
     const auto find = [&](const std::string& token) {
       const auto id = id_of(token);
       if (id) return *id;

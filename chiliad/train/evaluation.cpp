@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <string>
 
@@ -22,10 +21,13 @@ namespace {
 
 constexpr int kColumns = 8;
 constexpr uint64_t kSampleSeed = 1;  // of every run, so that their pictures can be compared
+constexpr uint64_t kDrawSeed = 1;    // and their losses
+constexpr int kTimeBins = 4;
 
-spec::RunFile without_dropout(const spec::RunFile& run) {
+spec::RunFile to_measure(const spec::RunFile& run) {
   spec::RunFile made = run;
   made.objective.caption_dropout = 0.0;
+  made.run.seed = kDrawSeed;
   return made;
 }
 
@@ -35,16 +37,35 @@ std::string bytes_of(const HostArray& picture) {
 
 }  // namespace
 
-Evaluation::Evaluation(const EvaluationSetup& setup) : setup_(setup), run_(without_dropout(*setup.run)) {
-  task_ = make_task(run_, setup.mesh->tensor_parallel(), *setup.inputs);
+Evaluation::Evaluation(const EvaluationSetup& setup) : setup_(setup), run_(to_measure(*setup.run)) {
+  task_ = make_task(run_, setup.mesh->tensor_parallel(), *setup.inputs, &times_);
   if (run_.data.held_out == 0) return;
   plan_ = std::make_unique<stepplan::Plan>(
       loader::open_plan(run_, *setup.index, *setup.inputs, stepplan::PlanPart::kHeldOut));
+  if (spec::draws_times(run_.model)) plan_draws();
 }
 
 Evaluation::~Evaluation() = default;
 
-double Evaluation::validation_loss() {
+struct Evaluation::Sums {
+  double loss = 0.0;
+  double weight = 0.0;
+  objective::LossByTime by_time{kTimeBins};
+};
+
+void Evaluation::plan_draws() {
+  std::vector<uint64_t> keys;
+  for (int64_t step = 0; step < plan_->steps_per_epoch(); ++step) {
+    for (const auto& item : plan_->select(step, {}).items) keys.push_back(item.draw_key);
+  }
+  draws_ = objective::make_validation_draws(
+      keys, {.seed = kDrawSeed, .draws_per_item = static_cast<int>(run_.evaluation.draws)});
+  for (const auto& [key, draws] : draws_) {
+    for (const auto& draw : draws) times_.emplace(draw.draw_key, draw.quantile);
+  }
+}
+
+ValidationReport Evaluation::validate() {
   CHILIAD_CHECK(plan_ != nullptr, "nothing is held out");
   auto options = loader::loader_options(run_, *setup_.inputs, setup_.rates, setup_.mesh->dp_index(),
                                         setup_.mesh->shape().dp());
@@ -53,27 +74,45 @@ double Evaluation::validation_loss() {
   loader::Loader loader(*setup_.index, *plan_, {}, 0, steps, std::move(options));
   const bool averaged = run_.optimizer.ema > 0.0;
   if (averaged) swap_averages(*setup_.shards);
-  std::array<double, 2> sums{};  // loss, weight
-  for (int64_t step = 0; step < steps; ++step) sums[0] += summed_loss(loader.next(), sums[1]);
+  Sums sums;
+  for (int64_t step = 0; step < steps; ++step) {
+    auto loaded = loader.next();
+    for (auto& batch : loaded.slots) measure(batch, sums);
+  }
   if (averaged) swap_averages(*setup_.shards);
-  const auto all = comm::sum_over_ranks(setup_.mesh->world(), sums);
-  return all[1] > 0.0 ? all[0] / all[1] : 0.0;
+  std::vector<double> own{sums.loss, sums.weight};
+  own.insert(own.end(), sums.by_time.sums().begin(), sums.by_time.sums().end());
+  const auto all = comm::sum_over_ranks(setup_.mesh->world(), own);
+  std::copy(all.begin() + 2, all.end(), sums.by_time.sums().begin());
+  return {all[1] > 0.0 ? all[0] / all[1] : 0.0,
+          draws_.empty() ? std::vector<double>{} : sums.by_time.means()};
 }
 
-double Evaluation::summed_loss(const loader::RankStep& step, double& weight) {
-  double sum = 0.0;
-  for (const auto& batch : step.slots) {
-    const bool has_items = !batch.items.empty();
-    const auto slot = has_items ? task_->open(batch) : nullptr;
-    layers::Carry carry;
-    if (has_items) carry = slot->inputs();
-    forward(carry, has_items);
-    if (!has_items) continue;
-    layers::Carry gradients;
-    sum += slot->loss(carry, 1.0, gradients);
-    if (setup_.mesh->place().tp == 0) weight += task_->actual(batch);  // its peers have the same
+void Evaluation::measure(loader::Batch& batch, Sums& sums) {
+  if (draws_.empty()) return measure_once(batch, sums);
+  const auto keys = draw_keys(batch);
+  for (size_t repeat = 0; repeat < static_cast<size_t>(run_.evaluation.draws); ++repeat) {
+    for (size_t i = 0; i < keys.size(); ++i) batch.items[i].draw_key = draws_.at(keys[i])[repeat].draw_key;
+    measure_once(batch, sums);
   }
-  return sum;
+}
+
+void Evaluation::measure_once(const loader::Batch& batch, Sums& sums) {
+  const bool has_items = !batch.items.empty();
+  const auto slot = has_items ? task_->open(batch) : nullptr;
+  layers::Carry carry;
+  if (has_items) carry = slot->inputs();
+  forward(carry, has_items);
+  if (!has_items) return;
+  layers::Carry gradients;
+  sums.loss += slot->loss(carry, 1.0, gradients);
+  const bool counts = setup_.mesh->place().tp == 0;  // its peers have the same items
+  if (counts) sums.weight += task_->actual(batch);
+  const auto losses = slot->item_losses();
+  for (size_t i = 0; i < losses.size() && !times_.empty(); ++i) {
+    const auto& item = batch.items[i];
+    sums.by_time.add(times_.at(item.draw_key), losses[i], counts ? static_cast<double>(item.weight) : 0.0);
+  }
 }
 
 void Evaluation::forward(layers::Carry& carry, bool has_items) {

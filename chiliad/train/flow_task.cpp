@@ -2,9 +2,11 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "chiliad/device/tensor.h"
 #include "chiliad/model/build_model.h"
+#include "chiliad/objective/diffusion_objective.h"
 #include "chiliad/objective/flow.h"
 #include "chiliad/text/byte_tokenizer.h"
 #include "chiliad/train/task.h"
@@ -25,24 +27,21 @@ at::Tensor training_tokens(const loader::Batch& batch, const spec::ObjectiveOpti
   return tokens;
 }
 
-at::Tensor float_tensor(const std::vector<float>& values) {
-  at::Tensor tensor = at::empty({static_cast<int64_t>(values.size())}, at::kFloat);
-  std::copy(values.begin(), values.end(), tensor.mutable_data_ptr<float>());
-  return tensor;
-}
-
 class FlowSlot final : public SlotTask {
  public:
-  FlowSlot(const spec::RunFile& run, layers::TensorParallel ranks, const loader::Batch& batch)
+  FlowSlot(const spec::RunFile& run, layers::TensorParallel ranks, const TimeQuantiles* times,
+           const loader::Batch& batch)
       : run_(run), ranks_(ranks) {
     const int64_t patch = run.model.patch;
     rows_ = batch.bucket.height / patch;
     columns_ = batch.bucket.width / patch;
-    std::vector<float> times;
-    for (const auto& item : batch.items) times.push_back(objective::draw_time(run.objective, item.draw_key));
+    const auto keys = draw_keys(batch);
+    const objective::DiffusionObjective objective(run.objective, false);
+    time_ =
+        (times == nullptr ? objective.draw_times(keys, 0) : objective.times_at(quantiles_of(*times, keys), 0))
+            .flow;
     x0_ = objective::patchify(device::as_tensor(batch.pixels), patch);
-    noise_ = objective::draw_noise(draw_keys(batch), x0_.size(1) * x0_.size(2)).view(x0_.sizes());
-    time_ = float_tensor(times);
+    noise_ = objective::draw_noise(keys, x0_.size(1) * x0_.size(2)).view(x0_.sizes());
     weights_ = weights_of(batch);
     tokens_ = training_tokens(batch, run.objective);
   }
@@ -59,6 +58,7 @@ class FlowSlot final : public SlotTask {
     const double share = static_cast<double>(prediction.size(1)) / static_cast<double>(x0_.size(1));
     if (prediction.size(1) == 0) {
       gradients.set("prediction", at::zeros_like(prediction, compute));
+      item_losses_.assign(static_cast<size_t>(prediction.size(0)), 0.0);
       return 0.0;
     }
     prediction.set_requires_grad(true);
@@ -68,12 +68,11 @@ class FlowSlot final : public SlotTask {
     const at::Tensor total = losses.sum() / divisor;
     torch::autograd::backward({total}, {});
     gradients.set("prediction", prediction.grad().to(compute));
-    const at::Tensor values = losses.detach();
-    const float* data = values.const_data_ptr<float>();
-    double sum = 0.0;
-    for (int64_t i = 0; i < values.numel(); ++i) sum += static_cast<double>(data[i]);
-    return sum;
+    item_losses_ = as_doubles(losses.detach());
+    return std::accumulate(item_losses_.begin(), item_losses_.end(), 0.0);
   }
+
+  std::vector<double> item_losses() const override { return item_losses_; }
 
  private:
   const spec::RunFile& run_;
@@ -85,14 +84,16 @@ class FlowSlot final : public SlotTask {
   at::Tensor time_;
   at::Tensor weights_;
   at::Tensor tokens_;
+  std::vector<double> item_losses_;
 };
 
 class FlowTask final : public Task {
  public:
-  FlowTask(const spec::RunFile& run, layers::TensorParallel ranks) : run_(run), ranks_(ranks) {}
+  FlowTask(const spec::RunFile& run, layers::TensorParallel ranks, const TimeQuantiles* times)
+      : run_(run), ranks_(ranks), times_(times) {}
 
   std::unique_ptr<SlotTask> open(const loader::Batch& batch) const override {
-    return std::make_unique<FlowSlot>(run_, ranks_, batch);
+    return std::make_unique<FlowSlot>(run_, ranks_, times_, batch);
   }
   int64_t planned(const loader::RankStep& step) const override { return step.num_items; }
   double actual(const loader::Batch& batch) const override { return item_weights(batch); }
@@ -100,12 +101,14 @@ class FlowTask final : public Task {
  private:
   const spec::RunFile& run_;
   layers::TensorParallel ranks_;
+  const TimeQuantiles* times_;
 };
 
 }  // namespace
 
-std::unique_ptr<Task> make_flow_task(const spec::RunFile& run, layers::TensorParallel ranks) {
-  return std::make_unique<FlowTask>(run, ranks);
+std::unique_ptr<Task> make_flow_task(const spec::RunFile& run, layers::TensorParallel ranks,
+                                     const TimeQuantiles* times) {
+  return std::make_unique<FlowTask>(run, ranks, times);
 }
 
 }  // namespace chiliad::train

@@ -26,6 +26,7 @@ struct Setting {
   objective::DiffusionObjective objective;
   generate::EmptyText empty;
   std::shared_ptr<const features::Column> latents;  // shared with the loader
+  const TimeQuantiles* times;                       // of the items, where they are not drawn
 };
 
 /// The items of a micro-batch that have one shape: all of them, or a run of those of a pack.
@@ -47,8 +48,10 @@ Group make_group(const Setting& setting, const at::Tensor& values, std::vector<u
   group.keys = std::move(keys);
   group.x0 = model::to_model_space(setting.space, latents);
   const int64_t patch = setting.network.patch;
-  group.times =
-      setting.objective.draw_times(group.keys, group.x0.size(2) / patch * (group.x0.size(3) / patch));
+  const int64_t tokens = group.x0.size(2) / patch * (group.x0.size(3) / patch);
+  group.times = setting.times == nullptr
+                    ? setting.objective.draw_times(group.keys, tokens)
+                    : setting.objective.times_at(quantiles_of(*setting.times, group.keys), tokens);
   group.noise = ops::keyed_noise(group.keys, Draw::kNoise, group.x0[0].numel()).view(group.x0.sizes());
   group.weights = std::move(weights);
   return group;
@@ -120,8 +123,11 @@ class LatentSlot final : public SlotTask {
     const at::Tensor all = losses.size() == 1 ? losses[0] : at::cat(losses, 0);  // [B]
     torch::autograd::backward({all.sum() / divisor}, {});
     gradients.set("prediction", prediction.grad().to(compute));
-    return all.detach().sum(at::kDouble).item<double>();
+    losses_ = all.detach();
+    return losses_.sum(at::kDouble).item<double>();
   }
+
+  std::vector<double> item_losses() const override { return as_doubles(losses_); }
 
  private:
   [[nodiscard]] int64_t patch() const { return setting_.network.patch; }
@@ -145,17 +151,19 @@ class LatentSlot final : public SlotTask {
   bool is_pack_;
   std::vector<Group> groups_;
   model::LatentBatch inputs_;
+  at::Tensor losses_;  // [B]
 };
 
 class LatentTask final : public Task {
  public:
-  LatentTask(const spec::RunFile& run, const loader::FeatureColumns& columns)
+  LatentTask(const spec::RunFile& run, const loader::FeatureColumns& columns, const TimeQuantiles* times)
       : setting_{run,
                  spec::diffusion_options(run.model),
                  generate::latent_space(run.encoders, columns.latents->summary()),
                  objective::DiffusionObjective(run.objective, run.model.learned_variance),
                  generate::empty_text(columns.text.get()),
-                 columns.latents} {}
+                 columns.latents,
+                 times} {}
 
   std::unique_ptr<SlotTask> open(const loader::Batch& batch) const override {
     return std::make_unique<LatentSlot>(setting_, batch);
@@ -169,8 +177,9 @@ class LatentTask final : public Task {
 
 }  // namespace
 
-std::unique_ptr<Task> make_latent_task(const spec::RunFile& run, const loader::FeatureColumns& columns) {
-  return std::make_unique<LatentTask>(run, columns);
+std::unique_ptr<Task> make_latent_task(const spec::RunFile& run, const loader::FeatureColumns& columns,
+                                       const TimeQuantiles* times) {
+  return std::make_unique<LatentTask>(run, columns, times);
 }
 
 }  // namespace chiliad::train

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "chiliad/layers/layer.h"
@@ -22,7 +24,13 @@ class SlotTask {
   /// counts: over all ranks it is the sum of weight * loss.
   [[nodiscard]] virtual double loss(const layers::Carry& outputs, double divisor,
                                     layers::Carry& gradients) = 0;
+  /// The parts that the last `loss` added up, one an item, for families whose items have a time; others:
+  /// none.
+  [[nodiscard]] virtual std::vector<double> item_losses() const { return {}; }
 };
+
+/// Where the times of items lie in their density, by draw key: of items that are measured, not trained.
+using TimeQuantiles = std::map<uint64_t, double>;
 
 /// What training does with the batches of a model family: what a loss is an average of, and how a micro-batch
 /// gets one.
@@ -39,21 +47,28 @@ class Task {
 // What is given outlives the task.
 
 /// Flow matching on pixels.
-[[nodiscard]] std::unique_ptr<Task> make_flow_task(const spec::RunFile& run, layers::TensorParallel ranks);
+[[nodiscard]] std::unique_ptr<Task> make_flow_task(const spec::RunFile& run, layers::TensorParallel ranks,
+                                                   const TimeQuantiles* times);
 /// Flow matching or discrete diffusion on latents.
 [[nodiscard]] std::unique_ptr<Task> make_latent_task(const spec::RunFile& run,
-                                                     const loader::FeatureColumns& columns);
+                                                     const loader::FeatureColumns& columns,
+                                                     const TimeQuantiles* times);
 /// Reconstruction by an autoencoder.
 [[nodiscard]] std::unique_ptr<Task> make_autoencoder_task(const spec::RunFile& run);
 /// Next-token prediction on documents.
 [[nodiscard]] std::unique_ptr<Task> make_language_task(const spec::RunFile& run,
                                                        layers::TensorParallel ranks);
-/// The one of the run's model family.
+/// The one of the run's model family. times: of the items, where they are not drawn.
 [[nodiscard]] std::unique_ptr<Task> make_task(const spec::RunFile& run, layers::TensorParallel ranks,
-                                              const loader::RunInputs& inputs);
+                                              const loader::RunInputs& inputs,
+                                              const TimeQuantiles* times = nullptr);
 
 /// What the draws of a micro-batch's items are keyed by.
 [[nodiscard]] std::vector<uint64_t> draw_keys(const loader::Batch& batch);
+/// Quantiles of those items.
+[[nodiscard]] std::vector<double> quantiles_of(const TimeQuantiles& times, std::span<const uint64_t> keys);
+/// Losses of items as doubles, and their sum in the order of items.   losses: [B] fp32 on the host
+[[nodiscard]] std::vector<double> as_doubles(const at::Tensor& losses);
 /// The weights of its items, fp32 [B].
 [[nodiscard]] at::Tensor weights_of(const loader::Batch& batch);
 /// Items of weight > 0 that a micro-batch really has: what the losses of pictures are an average of.

@@ -128,8 +128,11 @@ class MetricsSum {
     }
   }
   [[nodiscard]] bool empty() const { return steps_ == 0; }
-  void set_validation_loss(double loss) { line_.validation_loss = loss; }
   void set_loader(observe::LoaderMetrics loader) { line_.loader = std::move(loader); }
+  void set_validation(ValidationReport report) {
+    line_.validation_loss = report.loss;
+    line_.validation_loss_by_time = std::move(report.by_time);
+  }
   [[nodiscard]] bool has_validation_loss() const { return line_.validation_loss.has_value(); }
   [[nodiscard]] std::string take(int64_t num_steps, int64_t peak_memory, double peak_flops) {
     line_.peak_memory = peak_memory;
@@ -354,7 +357,7 @@ class WorkerRun {
     alive();
     trainer_->evaluation().set_watcher(alive);
     snapshotter_->wait_copied();  // it reads what the averages take the place of
-    if (is_due(evaluation.every)) metrics_.set_validation_loss(trainer_->evaluation().validation_loss());
+    if (is_due(evaluation.every)) metrics_.set_validation(trainer_->evaluation().validate());
     if (is_due(evaluation.samples_every))
       trainer_->evaluation().make_samples(step, std::filesystem::path(arguments_.run_dir) / "samples");
   }

@@ -321,6 +321,11 @@ Found check_evaluation(const RunFile& file) {
     return Conflict{"data.held_out",
                     "expected a positive number where evaluation.every is set, got 0. Set it to "
                     "the number of items to keep for evaluation"};
+  if (evaluation.draws > 1 && !draws_times(file.model))
+    return Conflict{"evaluation.draws",
+                    fmt::format("expected 1 for family '{}', whose items have no times, got {}. "
+                                "Remove the key",
+                                file.model.family, evaluation.draws)};
   if (evaluation.samples_every == 0) return std::nullopt;
   if (evaluation.prompts.empty())
     return Conflict{"evaluation.prompts",

@@ -18,6 +18,9 @@ Section evaluation_section() {
                "steps between losses over the items of data.held_out, whose times and noise are the same "
                "every time; "
                "0: none"},
+              {"draws", at<&O::draws>, WholeRule{1, 1000}, kFree,
+               "times and noises at which each of those items is measured, spread evenly over the times of "
+               "training; 1 for families that have none"},
               {"samples_every", at<&O::samples_every>, WholeRule{0, 1'000'000'000}, kFree,
                "steps between pictures of the prompts in samples/ of the run directory; 0: none"},
               {"prompts", at<&O::prompts>, TextListRule{"", "texts", true}, kFree,

@@ -97,6 +97,11 @@ struct ModelOptions {
   return options.family == "pixel_dit" || (is_latent_diffusion(options) && options.family != "dit");
 }
 
+/// Whether every item is trained at a time of its own.
+[[nodiscard]] inline bool draws_times(const ModelOptions& options) {
+  return options.family == "pixel_dit" || is_latent_diffusion(options);
+}
+
 /// Whether the network sees captions padded to text_max_tokens, padding as the text encoder gives it, as in
 /// the pipelines of SD3 and Flux; else padding is masked.
 [[nodiscard]] inline bool pads_captions(const ModelOptions& options) {

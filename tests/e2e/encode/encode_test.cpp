@@ -2,11 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <map>
 
 #include "chiliad/io/file.h"
+#include "chiliad/observe/metrics.h"
 #include "tests/support/latent_run.h"
 #include "tests/support/picture_set.h"
 #include "tests/support/program.h"
@@ -187,6 +189,38 @@ TEST_F(EncodeTest, RecipesPassTheCheckBeforeAnythingIsEncoded) {
                  "evaluation.every=0", "--set", "data.index=" + (folder_.path() / "index").string()});
     EXPECT_EQ(result.exit_code, 0) << name << ": " << result.err;
     EXPECT_THAT(result.out, HasSubstr("The run file is good")) << name;
+  }
+}
+
+/// Runs that hardly learn, of the same first weights: their validation losses differ by what measures them.
+TEST_F(EncodeTest, ValidationLossesOfStepsAndLayoutsAreComparable) {
+  make("pixart", 18);
+  ASSERT_EQ(encode().exit_code, 0);
+  const auto losses_of = [&](const std::string& run, std::vector<std::string> more) {
+    more.insert(more.begin(), {"train", run_file(), "--set", "run.dir=" + (folder_.path() / run).string(),
+                               "--set", "optimizer.lr=1e-12", "--set", "run.steps=2", "--set",
+                               "evaluation.every=1", "--set", "evaluation.samples_every=0"});
+    const auto result = chiliad(more);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    std::vector<std::vector<double>> lines;  // the loss, and those by time
+    std::ifstream file(folder_.path() / run / "metrics.jsonl");
+    for (std::string line; std::getline(file, line);) {
+      const auto metrics = observe::StepMetrics::from_json(line);
+      lines.push_back({metrics.validation_loss.value_or(-1.0)});
+      for (const double loss : metrics.validation_loss_by_time) lines.back().push_back(loss);
+    }
+    return lines;
+  };
+  const auto one = losses_of("one", {"--nproc", "1"});
+  ASSERT_EQ(one.size(), 2U);
+  ASSERT_EQ(one[0].size(), 5U);
+  const auto two = losses_of("two", {"--nproc", "2", "--set", "data.micro_batch_items=1"});
+  const auto drawn = losses_of("drawn", {"--nproc", "2", "--set", "evaluation.draws=3"});
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_GT(one[0][i], 0.0);
+    EXPECT_NEAR(one[1][i], one[0][i], 1e-5 * one[0][i]) << "another step, " << i;
+    EXPECT_NEAR(two[0][i], one[0][i], 1e-5 * one[0][i]) << "another layout, " << i;
+    EXPECT_GT(std::abs(drawn[0][i] - one[0][i]), 1e-5 * one[0][i]) << "other draws, " << i;
   }
 }
 

@@ -1,11 +1,10 @@
 #include "chiliad/objective/validation.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <span>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,49 +20,24 @@ std::vector<uint64_t> keys_of(int count) {
   return keys;
 }
 
-/// A loss that depends on all that a draw says; its sum in another order has other bits.
-double measure(const ValidationDraw& draw) {
-  const at::Tensor noise = validation_noise(std::span(&draw, 1), 3);
-  const float time = validation_time({}, draw.quantile);
-  return std::exp(3.0 * noise.sum().item<double>()) * time;
-}
-
-/// The validation of a run with `ranks` ranks: each makes the draws itself and measures its share, in batches
-/// whose order `step` changes.
-ValidationLosses validate(const std::vector<uint64_t>& keys, size_t ranks, size_t step) {
-  const ValidationOptions options{.seed = 5, .draws_per_item = 2};
-  ValidationLosses all;
-  for (size_t rank = ranks; rank-- > 0;) {
-    std::vector<uint64_t> order = keys;
-    std::rotate(order.begin(), order.begin() + static_cast<int64_t>(step), order.end());
-    const auto draws = make_validation_draws(order, options);
-    ValidationLosses own;
-    for (size_t i = rank; i < order.size(); i += ranks) {
-      for (const auto& draw : draws.at(order[i])) own.add(draw, measure(draw));
+TEST(ValidationTest, DrawsDoNotDependOnTheOrderOfItems) {
+  auto keys = keys_of(23);
+  const auto wanted = make_validation_draws(keys, {.seed = 5, .draws_per_item = 2});
+  std::rotate(keys.begin(), keys.begin() + 7, keys.end());
+  for (const auto& [key, draws] : make_validation_draws(keys, {.seed = 5, .draws_per_item = 2})) {
+    for (size_t repeat = 0; repeat < draws.size(); ++repeat) {
+      EXPECT_EQ(draws[repeat].quantile, wanted.at(key)[repeat].quantile);
+      EXPECT_EQ(draws[repeat].draw_key, wanted.at(key)[repeat].draw_key);
     }
-    all.merge(own);
-  }
-  return all;
-}
-
-TEST(ValidationTest, LossHasTheSameBitsAtAnyRankCountAndOrder) {
-  const auto keys = keys_of(23);
-  const auto wanted = validate(keys, 1, 0);
-  for (const size_t ranks : {1U, 2U, 3U, 8U}) {
-    const auto actual = validate(keys, ranks, 4 * ranks % 23);
-    EXPECT_EQ(actual.size(), 46);
-    EXPECT_EQ(actual.mean(), wanted.mean()) << ranks;
-    EXPECT_EQ(actual.means_by_time(), wanted.means_by_time()) << ranks;
   }
 }
 
-TEST(ValidationTest, NoiseOfADrawDoesNotDependOnItsBatch) {
-  const auto draws = make_validation_draws(keys_of(4), {.seed = 1});
-  std::vector<ValidationDraw> batch;
-  for (const auto& [key, own] : draws) batch.push_back(own[0]);
-  const at::Tensor together = validation_noise(batch, 7);
-  std::reverse(batch.begin(), batch.end());
-  EXPECT_TRUE(together.flip(0).equal(validation_noise(batch, 7)));
+TEST(ValidationTest, NoTwoDrawsShareANoise) {
+  std::set<uint64_t> keys;
+  for (const auto& [key, draws] : make_validation_draws(keys_of(50), {.seed = 1, .draws_per_item = 3})) {
+    for (const auto& draw : draws) keys.insert(draw.draw_key);
+  }
+  EXPECT_EQ(keys.size(), 150U);
 }
 
 TEST(ValidationTest, EveryStratumHasOneDraw) {
@@ -89,7 +63,7 @@ TEST(ValidationTest, AnotherSeedGivesOtherDraws) {
   const auto one = make_validation_draws(keys, {.seed = 1}).at(keys[0])[0];
   const auto other = make_validation_draws(keys, {.seed = 2}).at(keys[0])[0];
   EXPECT_NE(one.quantile, other.quantile);
-  EXPECT_NE(one.noise_seed, other.noise_seed);
+  EXPECT_NE(one.draw_key, other.draw_key);
 }
 
 TEST(ValidationTest, TimesAreQuantilesOfTheTrainingDensity) {
@@ -115,11 +89,16 @@ TEST(ValidationTest, RefusesAKeyTwice) {
   }
 }
 
-TEST(ValidationTest, RefusesASecondLossOfADraw) {
-  const ValidationDraw draw{.item_key = 1};
-  ValidationLosses losses;
-  losses.add(draw, 1.0);
-  EXPECT_THROW(losses.add(draw, 1.0), InternalError);
+TEST(LossByTimeTest, ItemsFallIntoTheRangeOfTheirTime) {
+  LossByTime losses(4);
+  losses.add(0.1, 1.0, 1.0);
+  losses.add(0.2, 4.0, 2.0);
+  losses.add(0.99999, 3.0, 0.0);  // a share of an item that another rank counts
+  losses.add(0.8, 1.0, 1.0);
+  const auto means = losses.means();
+  EXPECT_DOUBLE_EQ(means[0], 5.0 / 3.0);
+  EXPECT_TRUE(std::isnan(means[1]));
+  EXPECT_DOUBLE_EQ(means[3], 4.0);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace {
 
 TEST(StepMetricsTest, ReadsBackWhatItWrites) {
   StepMetrics metrics;
+  metrics.validation_loss_by_time = {0.5, 0.25};
   metrics.step = 7;
   metrics.steps = 100;
   metrics.epoch = 2;
