@@ -52,7 +52,7 @@ std::string check_features(const index::Index& index, const loader::FeatureColum
     std::vector<std::byte> bytes(static_cast<size_t>(entry->num_bytes));
     return column->read(shard, id, bytes);
   };
-  const index::Sample& sample = index.sample(number);
+  const index::Sample sample = index.sample(number);
   std::string wrong = check(columns.latents, {local, false});
   for (uint32_t i = 0; i < sample.num_captions && wrong.empty(); ++i)
     wrong = check(columns.text, {sample.first_caption + i, false});

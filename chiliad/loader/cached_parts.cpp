@@ -121,8 +121,9 @@ std::vector<store::BlockSpec> PartBlocks::blocks_of(const stepplan::Step& step) 
   };
   for (const stepplan::Item& item : step.items) {
     if (item.weight == 0.0F) continue;
-    const index::Shard& shard = index_.shard_of(item.sample);
-    if (const index::Part* image = index_.image_part(item.sample)) add(shard, *image);
+    const auto held = index_.shard_of(item.sample);
+    const index::Shard& shard = *held;
+    if (const auto image = index_.image_part(item.sample)) add(shard, *image);
     if (item.caption < 0) continue;
     add(shard, shard.parts.at(shard.captions.at(static_cast<size_t>(item.caption)).part));
   }

@@ -17,8 +17,10 @@
 namespace chiliad::loader {
 
 std::string part_place(const index::Index& index, int64_t sample, int32_t caption) {
-  const index::Shard& shard = index.shard_of(sample);
-  const index::Part* part = index.image_part(sample);
+  const auto held = index.shard_of(sample);
+  const index::Shard& shard = *held;
+  const auto image = index.image_part(sample);
+  const index::Part* part = image.get();
   if (part == nullptr && caption >= 0)
     part = &shard.parts.at(shard.captions.at(static_cast<size_t>(caption)).part);
   if (part == nullptr) return "no file";
@@ -118,7 +120,7 @@ std::string ItemLoader::load_class(const stepplan::Item& item, const ItemPlace& 
 
 double ItemLoader::cost_seconds(const stepplan::Item& item) const {
   if (item.weight == 0.0F || options_.documents != nullptr || options_.columns.latents != nullptr) return 0.0;
-  const index::Part* image = index_.image_part(item.sample);
+  const auto image = index_.image_part(item.sample);
   return image == nullptr ? 0.0 : decode_seconds(*image);
 }
 

@@ -66,9 +66,11 @@ class Examiner {
 
  private:
   void place(QuarantinedItem& item) const {
-    const index::Shard& shard = index_.shard_of(item.amendment.sample);
-    const index::Sample& sample = index_.sample(item.amendment.sample);
-    const index::Part* part = index_.image_part(item.amendment.sample);
+    const auto held = index_.shard_of(item.amendment.sample);
+    const index::Shard& shard = *held;
+    const index::Sample sample = index_.sample(item.amendment.sample);
+    const auto image = index_.image_part(item.amendment.sample);
+    const index::Part* part = image.get();
     if (part == nullptr && sample.num_parts > 0) part = &shard.parts.at(sample.first_part);
     if (part == nullptr) return;
     item.file = shard.files.at(part->file).path;
@@ -88,7 +90,7 @@ class Examiner {
       if (!refusal.empty()) return refusal;
       item.thumb = image::encode_png(pixels);
     }
-    const index::Sample& sample = index_.sample(number);
+    const index::Sample sample = index_.sample(number);
     for (uint32_t i = 0; i < sample.num_captions; ++i) {
       const auto caption = loader_.read_caption(number, sample.first_caption + i);
       if (!caption.refusal.empty()) return fmt::format("{}: {}", item.key, caption.refusal);
@@ -97,10 +99,10 @@ class Examiner {
   }
 
   void add_partial(QuarantinedItem& item) const {
-    const index::Part* part = index_.image_part(item.amendment.sample);
+    const auto part = index_.image_part(item.amendment.sample);
     if (part == nullptr) return;
     const HostArray pixels =
-        decode_what_there_is(index_, index_.shard_of(item.amendment.sample), *part, options_.thumb_side);
+        decode_what_there_is(index_, *index_.shard_of(item.amendment.sample), *part, options_.thumb_side);
     if (pixels.count() == 0) return;
     item.thumb = image::encode_png(pixels);
     item.is_partial = true;

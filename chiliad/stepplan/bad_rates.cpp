@@ -16,7 +16,9 @@ namespace {
 constexpr int64_t kMinItems = 100;
 constexpr size_t kKeysNamed = 4;
 
+/// A large index is not read for it: what is in memory alone.
 bool has_several_sources(const index::Index& index) {
+  if (!index.is_loaded()) return false;
   std::optional<uint16_t> first;
   for (const index::Shard& shard : index.shards()) {
     for (const index::Sample& sample : shard.samples) {
@@ -30,15 +32,24 @@ bool has_several_sources(const index::Index& index) {
 }  // namespace
 
 SampleGroups::SampleGroups(const index::Index& index)
-    : index_(index), by_source_(has_several_sources(index)) {}
+    : index_(index),
+      by_member_(index.members().size() > 1),
+      by_source_(!by_member_ && has_several_sources(index)) {}
 
 uint32_t SampleGroups::of(int64_t sample) const {
+  if (by_member_) {
+    const auto& members = index_.members();
+    const auto holds = [&](const index::Index::Member& member) { return sample < member.end_sample; };
+    return static_cast<uint32_t>(std::find_if(members.begin(), members.end(), holds) - members.begin());
+  }
   return by_source_ ? index_.sample(sample).source : index_.locate(sample).shard;
 }
 
 std::string SampleGroups::name(uint32_t group) const {
+  if (by_member_) return "source " + index_.members().at(group).folder.filename().string();
   if (by_source_) return fmt::format("source {}", group);
-  const index::Shard& shard = index_.shards().at(group);
+  const auto held = index_.shard(group);
+  const index::Shard& shard = *held;
   if (shard.files.size() == 1) return "shard " + shard.files.front().path;
   const auto& entries = index_.manifest().shards;
   return group < entries.size() ? "shard " + entries[group].sidecar : fmt::format("shard {}", group);

@@ -16,18 +16,20 @@
 
 namespace chiliad::stepplan {
 
-/// Samples whose findings are counted together: those of a source, or of a shard where there is one source.
+/// Samples whose findings are counted together: those of a source (an index of data.sources, or one that a
+/// sample names), or of a shard where there is one source.
 class SampleGroups {
  public:
   /// `index` outlives it.
   explicit SampleGroups(const index::Index& index);
 
   [[nodiscard]] uint32_t of(int64_t sample) const;
-  /// "source 2" or "shard NAME".
+  /// "source NAME", "source 2" or "shard NAME".
   [[nodiscard]] std::string name(uint32_t group) const;
 
  private:
   const index::Index& index_;
+  bool by_member_ = false;
   bool by_source_ = false;
 };
 

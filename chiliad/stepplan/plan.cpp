@@ -169,7 +169,10 @@ Plan::Plan(const index::Index& index, const spec::DataOptions& options, uint64_t
   }
   check_items();
   if (part == PlanPart::kTraining) packs_ = files.packs;
-  if (packs_ != nullptr) return take_packs(documents);
+  if (packs_ != nullptr) {
+    take_packs(documents);
+    return;
+  }
   mix(part);
 }
 
