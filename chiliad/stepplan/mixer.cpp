@@ -51,14 +51,11 @@ void add_shares(const std::vector<spec::DataSource>& sources, int64_t step, cons
   }
 }
 
-void collect_changes(const std::vector<spec::DataSource>& sources, std::vector<int64_t>& changes,
-                     std::vector<std::pair<int64_t, int64_t>>& ramps) {
+/// Steps from which on a weight is another, or no longer on its way to one.
+void collect_changes(const std::vector<spec::DataSource>& sources, std::vector<int64_t>& changes) {
   for (const auto& source : sources) {
-    for (size_t i = 1; i < source.weight.size(); ++i) {
-      changes.push_back(source.weight[i].step);
-      if (source.ramp) ramps.emplace_back(source.weight[i - 1].step, source.weight[i].step);
-    }
-    collect_changes(source.sources, changes, ramps);
+    for (size_t i = 1; i < source.weight.size(); ++i) changes.push_back(source.weight[i].step);
+    collect_changes(source.sources, changes);
   }
 }
 
@@ -106,11 +103,9 @@ SourceShares::SourceShares(const spec::DataOptions& options, const std::vector<i
       tree_[s].ramp = false;
     }
   }
-  collect_changes(tree_, changes_, ramps_);
-  std::sort(changes_.begin(), changes_.end());
-  if (!changes_.empty()) constant_from_ = changes_.back();
   std::vector<int64_t> steps{0};
-  steps.insert(steps.end(), changes_.begin(), changes_.end());
+  collect_changes(tree_, steps);
+  constant_from_ = *std::max_element(steps.begin(), steps.end());
   for (const int64_t step : steps) {
     const auto shares = at(step, std::vector<bool>(sizes.size(), true));
     if (std::accumulate(shares.begin(), shares.end(), 0.0) > 0.5) continue;
@@ -125,16 +120,6 @@ std::vector<double> SourceShares::at(int64_t step, const std::vector<bool>& acti
   size_t leaf = 0;
   add_shares(tree_, step, active, 1.0, leaf, shares);
   return shares;
-}
-
-bool SourceShares::same(int64_t step, int64_t other) const {
-  const int64_t low = std::min(step, other);
-  const int64_t high = std::max(step, other);
-  if (low == high) return true;
-  const auto change = std::upper_bound(changes_.begin(), changes_.end(), low);
-  if (change != changes_.end() && *change <= high) return false;
-  return std::none_of(ramps_.begin(), ramps_.end(),
-                      [&](const auto& ramp) { return ramp.first < high && low < ramp.second; });
 }
 
 Mixer::Mixer(SourceShares shares, Options options)

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -22,14 +21,10 @@ class SourceShares {
   [[nodiscard]] std::vector<double> at(int64_t step, const std::vector<bool>& active) const;
   /// From here on shares do not change.
   [[nodiscard]] int64_t constant_from() const { return constant_from_; }
-  /// Whether they are the same at both steps.
-  [[nodiscard]] bool same(int64_t step, int64_t other) const;
 
  private:
   std::vector<spec::DataSource> tree_;
   int64_t constant_from_ = 0;
-  std::vector<int64_t> changes_;  // steps at which a weight may change by a jump
-  std::vector<std::pair<int64_t, int64_t>> ramps_;
 };
 
 /// The leaves of a tree of sources, in order.

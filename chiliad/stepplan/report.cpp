@@ -168,6 +168,12 @@ PlanReport make_report(const Plan& plan, const Journal& journal, int64_t epoch, 
   report.steps = plan.steps_per_epoch();
   if (const auto end = plan.num_steps())
     report.steps = std::clamp(*end - first_step, int64_t{0}, report.steps);
+  if (report.steps == 0) {
+    throw InvalidInput(
+        "epoch",
+        fmt::format("expected one below {}, after which all data.sources have ended, got {}",
+                    (*plan.num_steps() + plan.steps_per_epoch() - 1) / plan.steps_per_epoch(), epoch));
+  }
   report.sources = items_of_sources(plan, first_step, first_step + report.steps);
   report.windows = plan.num_windows();
   report.coverage = plan.coverage();

@@ -60,7 +60,7 @@ struct Refused {
 TEST(SourcesTest, WhatDoesNotFitIsNamedWithItsPlace) {
   for (const auto& [sources, says] : {
            Refused{"    - {name: a, index: x, wieght: 2}\n",
-                   "run.yaml:4:26: data.sources: unknown key \"wieght\". Did you mean weight?"},
+                   "run.yaml:4:27: data.sources: unknown key \"wieght\". Did you mean weight?"},
            Refused{"    - {index: x}\n",
                    "data.sources: expected a source with a name, got a map. Add `name: ...`"},
            Refused{"    - {name: a}\n",
