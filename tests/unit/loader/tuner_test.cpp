@@ -118,7 +118,7 @@ TEST(TunerTest, TheFirstDataMayTakeItsTime) {
   Tuner tuner({16, 64}, {4, 4});
   const auto at = [](int64_t s) { return Nanoseconds(std::chrono::seconds(s)); };
   for (int step = 0; step < 100; ++step)
-    EXPECT_FALSE(tuner.add_step({.now = at(50 + step), .waited = at(50), .busy = at(50 + step)}));
+    EXPECT_FALSE(tuner.add_step({.now = at(50 + step), .waited = at(50), .busy = at(4 * (50 + step))}));
 }
 
 TEST(TunerTest, SaysTheSameOfTheSameInputs) {
