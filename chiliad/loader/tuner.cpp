@@ -52,10 +52,11 @@ bool Tuner::add_step(const TunerInput& input) {
 void Tuner::raise(double load, double blocked) {
   TunerSettings to = settings_;
   const bool busy = load > kBusy * settings_.threads;
-  if (!busy && blocked > kMostlyBlocked) return;  // more of either would wait for memory
-  if (!busy && settings_.depth < limits_.max_depth) {
+  const bool may_add = settings_.threads < limits_.max_threads;
+  const bool may_deepen = settings_.depth < limits_.max_depth && blocked < kMostlyBlocked;
+  if (may_deepen && !(busy && may_add)) {
     to.depth = std::min(2 * settings_.depth, limits_.max_depth);
-  } else if (settings_.threads < limits_.max_threads) {
+  } else if (may_add && (busy || blocked < kMostlyBlocked)) {
     too_few_ = std::max(too_few_, settings_.threads);
     known_ = kRemembered;
     to.threads = std::min(settings_.threads + std::max(1, settings_.threads / 2), limits_.max_threads);

@@ -102,6 +102,13 @@ TEST(TunerTest, LooksFurtherAheadWhereStorageIsSlowToAnswer) {
   EXPECT_LT(end.wait, 0.01);
 }
 
+TEST(TunerTest, LooksFurtherAheadWhereThereAreNoMoreThreads) {
+  Tuner tuner({2, 64}, {2, 1});
+  const auto end = Pipeline{.load = 0.19, .spread = 0.9}.run(tuner, 600);
+  EXPECT_GT(end.settings.depth, 1);
+  EXPECT_LT(end.wait, 0.05);
+}
+
 TEST(TunerTest, AsksForNothingWhereMemoryIsTheLimit) {
   Tuner tuner({16, 64}, {4, 4});
   const auto end = Pipeline{.load = 0.01, .latency = 5.0, .blocked = 0.9}.run(tuner, 300);
@@ -118,7 +125,7 @@ TEST(TunerTest, TheFirstDataMayTakeItsTime) {
   Tuner tuner({16, 64}, {4, 4});
   const auto at = [](int64_t s) { return Nanoseconds(std::chrono::seconds(s)); };
   for (int step = 0; step < 100; ++step)
-    EXPECT_FALSE(tuner.add_step({.now = at(50 + step), .waited = at(50), .busy = at(50 + step)}));
+    EXPECT_FALSE(tuner.add_step({.now = at(50 + step), .waited = at(50), .busy = at(4 * (50 + step))}));
 }
 
 TEST(TunerTest, SaysTheSameOfTheSameInputs) {
