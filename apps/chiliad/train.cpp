@@ -192,7 +192,8 @@ int run(const Arguments& arguments) {
   const auto index = loader::open_index(file.data);
   std::string not_encoded;
   std::optional<stepplan::Plan> plan;  // of the thread that fetches ahead, which ends with the cache
-  const auto cache = own_block_cache(file, index, file.parallel.nproc);
+  const auto cache =
+      arguments.check ? join_block_cache(file, index) : own_block_cache(file, index, file.parallel.nproc);
   const auto inputs =
       arguments.check ? inputs_to_check(file, index, not_encoded) : loader::open_inputs(file, index);
   make_token_columns(file, index, inputs, arguments.run.quiet);

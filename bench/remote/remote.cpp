@@ -3,6 +3,8 @@
 //   bench_remote [PICTURES]
 #include <fmt/core.h>
 
+#include <array>
+#include <barrier>
 #include <charconv>
 #include <cstring>
 #include <thread>
@@ -53,9 +55,10 @@ class Bench {
       if (step >= end) return std::nullopt;
       return blocks->blocks_of(plan_->select(step, {}));
     });
+    std::barrier step_done(kRanks);  // ranks that train go step by step, too
     std::vector<std::thread> ranks;
     for (int rank = 0; rank < kRanks; ++rank)
-      ranks.emplace_back([&, rank] { read(rank, end, rank == 0 ? owner.get() : nullptr); });
+      ranks.emplace_back([&, rank] { read(rank, end, step_done, rank == 0 ? owner.get() : nullptr); });
     for (std::thread& rank : ranks) rank.join();
     const double seconds = to_seconds(clock.now() - start);
     owner->close();
@@ -68,7 +71,7 @@ class Bench {
   [[nodiscard]] int64_t samples() const { return kEpochs * pictures_; }
 
  private:
-  void read(int rank, int64_t end, store::CacheOwner* owner) {
+  void read(int rank, int64_t end, std::barrier<>& step_done, store::CacheOwner* owner) {
     loader::LoaderOptions options;
     options.rank = rank;
     options.num_threads = 1;
@@ -81,6 +84,7 @@ class Bench {
     loader::Loader loading(*index_, *plan_, {}, 0, end, options);
     for (int64_t step = 0; step < end; ++step) {
       static_cast<void>(loading.next());
+      step_done.arrive_and_wait();
       if (owner != nullptr) owner->reached(step);
     }
     CHILIAD_CHECK_EQ(loading.stats().bad_items, 0);

@@ -7,7 +7,6 @@
 #include "chiliad/base/error.h"
 #include "chiliad/base/log.h"
 #include "chiliad/base/planted.h"
-#include "chiliad/base/units.h"
 
 namespace chiliad::store {
 

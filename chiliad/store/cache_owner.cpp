@@ -8,7 +8,6 @@
 #include <unordered_set>
 
 #include "chiliad/base/log.h"
-#include "chiliad/base/units.h"
 #include "chiliad/store/detail/cache_server.h"
 #include "chiliad/store/detail/quiet_thread.h"
 
@@ -40,11 +39,7 @@ class CacheOwner::Impl {
         cache_(
             folder_, future_, [this](const BlockSpec& spec) { return fetcher_.fetch(spec); },
             {options.max_bytes, std::chrono::seconds(60)}, clock_),
-        server_(options.folder, cache_, fetcher_, waiter_, options.max_bytes / (4 * options.num_readers)) {
-    const CacheStats found = cache_.stats();
-    log_info("block cache {}: {} of at most {} in {} blocks", options.folder.string(),
-             format_bytes(found.bytes), format_bytes(options.max_bytes), found.blocks);
-  }
+        server_(options.folder, cache_, fetcher_, waiter_, options.max_bytes / (4 * options.num_readers)) {}
   ~Impl() { close(); }
 
   void plan_ahead(int64_t first_step, StepBlocks blocks_of);
@@ -70,15 +65,16 @@ class CacheOwner::Impl {
   void add_step(int64_t step, std::vector<BlockSpec> blocks);
   void fetch_ahead();
   [[nodiscard]] std::optional<Ahead> next_to_fetch();
-  [[nodiscard]] bool fetch(const Ahead& ahead);
+  enum class Fetched { kYes, kNoRoom, kFailed };
+  [[nodiscard]] Fetched fetch(const Ahead& ahead);
   void stop_planning();
   [[nodiscard]] bool stopping() const { return waiter_.stopped() || replan_; }
 
   std::atomic<bool> replan_{false};
   std::mutex mutex_;  // guards the rest but the threads
   std::condition_variable changed_;
-  std::deque<Ahead> to_fetch_;  // by step; a block again where its uses lie apart
-  std::unordered_set<Digest, DigestHash> fetching_;
+  std::deque<Ahead> to_fetch_;                       // by step; a block again where its uses lie apart
+  std::unordered_set<Digest, DigestHash> fetching_;  // or given up
   // Of the blocks known: last step of each, and their bytes that the future holds.
   std::unordered_map<Digest, std::pair<int64_t, int64_t>, DigestHash> known_;
   std::deque<std::pair<int64_t, Digest>> known_until_;  // each once, with a step not after its last
@@ -191,25 +187,25 @@ void CacheOwner::Impl::fetch_ahead() {
   while (!stopping()) {
     std::unique_lock lock(mutex_);
     const std::optional<Ahead> next = next_to_fetch();
-    bool fetched = false;
+    Fetched outcome = Fetched::kNoRoom;
     if (next.has_value()) {
       lock.unlock();
-      fetched = fetch(*next);
+      outcome = fetch(*next);
       lock.lock();
-      fetching_.erase(next->key);
+      if (outcome != Fetched::kFailed) fetching_.erase(next->key);  // else it is left to who needs it
     }
     // Else nothing is missing, or there is no room before what is used first is over.
-    if (!fetched && !stopping()) changed_.wait_for(lock, kLookUp);
+    if (outcome != Fetched::kYes && !stopping()) changed_.wait_for(lock, kLookUp);
   }
 }
 
-bool CacheOwner::Impl::fetch(const Ahead& ahead) {
+CacheOwner::Impl::Fetched CacheOwner::Impl::fetch(const Ahead& ahead) {
   try {
-    return cache_.prefetch(ahead.spec, ahead.step);
+    return cache_.prefetch(ahead.spec, ahead.step) ? Fetched::kYes : Fetched::kNoRoom;
   } catch (const Error& error) {
     // Who needs the block meets the same trouble and reports it.
     if (!stopping()) log_warn("block cache: fetching ahead: {}", error.what());
-    return false;
+    return Fetched::kFailed;
   }
 }
 

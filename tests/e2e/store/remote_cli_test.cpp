@@ -1,0 +1,79 @@
+// The command line on a set behind a web server on the loopback.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "chiliad/io/file.h"
+#include "tests/support/program.h"
+#include "tests/support/remote_set.h"
+#include "tests/support/tiny_run.h"
+
+namespace chiliad {
+namespace {
+
+using ::testing::HasSubstr;
+
+class RemoteCliTest : public ::testing::Test {
+ protected:
+  RemoteCliTest() : set_(20) {}
+
+  test::ProgramResult run(std::vector<std::string> arguments,
+                          const test::Program::Environment& environment = {}) {
+    arguments.insert(arguments.begin(), CHILIAD_BIN_DIR "/chiliad");
+    return test::Program(arguments, environment).wait();
+  }
+  test::ProgramResult index() {
+    return run({"data", "index", set_.root() + "/{000000..000000}.tar", "--out", index_folder(), "--quiet"});
+  }
+  test::ProgramResult show(const std::vector<std::string>& more,
+                           const test::Program::Environment& environment = {}) {
+    io::write_atomic(folder_.path() / "run.yaml", test::tiny_run_file(index_folder(), 8));
+    std::vector<std::string> arguments{"data", "show",  (folder_.path() / "run.yaml").string(),  "--step",
+                                       "0",    "--out", (folder_.path() / "page.html").string(), "--quiet"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments, environment);
+  }
+  std::string index_folder() const { return (folder_.path() / "set.index").string(); }
+  std::vector<std::string> cache() const {
+    return {"--set", "store.folder=" + (folder_.path() / "cache").string()};
+  }
+
+  test::TempDir folder_;
+  test::RemoteSet set_;
+};
+
+TEST_F(RemoteCliTest, IndexesAndShowsAStep) {
+  const auto indexed = index();
+  ASSERT_EQ(indexed.exit_code, 0) << indexed.err;
+  const auto shown = show(cache());
+  ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() / "page.html"));
+}
+
+TEST_F(RemoteCliTest, WithoutAFolderForTheCacheItSaysWhichToGive) {
+  ASSERT_EQ(index().exit_code, 0);
+  const auto shown = show({});
+  EXPECT_EQ(shown.exit_code, 2);
+  EXPECT_THAT(shown.err, HasSubstr("--set store.folder=DIR"));
+}
+
+TEST_F(RemoteCliTest, AMissingShardIsTheUsersMistake) {
+  const auto indexed =
+      run({"data", "index", set_.root() + "/{7..8}.tar", "--out", index_folder(), "--quiet"});
+  EXPECT_EQ(indexed.exit_code, 2);
+  EXPECT_THAT(indexed.err, HasSubstr("there is no such object"));
+}
+
+TEST_F(RemoteCliTest, AnOwnerThatIsKilledAnywhereLeavesAGoodCache) {
+  ASSERT_EQ(index().exit_code, 0);
+  for (const int n : {1, 3, 5, 7}) {
+    SCOPED_TRACE(n);
+    const auto killed = show(cache(), {{"CHILIAD_FILE_FAULT", "any:cache/:" + std::to_string(n) + ":kill"}});
+    EXPECT_EQ(killed.exit_code, -SIGKILL);
+  }
+  EXPECT_EQ(show(cache()).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace chiliad
