@@ -12,6 +12,7 @@
 #include "chiliad/dataset/detail/make_sample.h"
 #include "chiliad/dataset/detail/near_duplicates.h"
 #include "chiliad/dataset/detail/tar_writer.h"
+#include "chiliad/dataset/remote_names.h"
 #include "chiliad/index/content.h"
 #include "chiliad/io/file.h"
 
@@ -43,6 +44,7 @@ void check_options(const TarOptions& options) {
 }
 
 void check_index(const index::Index& index) {
+  refuse_remote(index);
   for (const index::Shard& shard : index.shards()) {
     for (const index::Caption& caption : shard.captions) {
       const bool conversation = shard.parts[caption.part].media == MediaType::kConversation;

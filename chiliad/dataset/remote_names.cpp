@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "chiliad/base/error.h"
+#include "chiliad/store/store.h"
 
 namespace chiliad::dataset {
 namespace {
@@ -85,6 +86,12 @@ RemoteSource parse_remote_source(const std::string& address) {
   source.names = expanded(address, last);
   source.root.resize(slash);
   return source;
+}
+
+void refuse_remote(const index::Index& index) {
+  const std::string& root = index.manifest().root;
+  if (!store::is_remote(root)) return;
+  throw InvalidInput(root, "lies in a store, expected files. Use a copy here, with an index of its own");
 }
 
 }  // namespace chiliad::dataset

@@ -11,6 +11,7 @@
 #include "chiliad/base/error.h"
 #include "chiliad/base/hash.h"
 #include "chiliad/base/thread_pool.h"
+#include "chiliad/dataset/remote_names.h"
 #include "chiliad/io/file.h"
 
 namespace chiliad::dataset {
@@ -67,6 +68,7 @@ int64_t bytes_of(const index::Shard& shard) {
 
 VerifyReport verify(const index::Index& index, int threads, const Progress& progress) {
   CHILIAD_CHECK_GT(threads, 0);
+  refuse_remote(index);
   int64_t total = 0;
   for (const index::Shard& shard : index.shards()) total += bytes_of(shard);
   VerifyReport report;

@@ -55,9 +55,10 @@ class Store {
   [[nodiscard]] virtual ListPage list(const std::string& next, Nanoseconds timeout) = 0;
 };
 
+class Waiter;
+
 /// Opens the store with this root; calls of it end soon after `waiter`, which outlives it, was stopped.
 /// Throws InvalidInput for a root that it does not know.
-class Waiter;
 using StoreFactory = std::function<std::unique_ptr<Store>(const std::string& url, const Waiter& waiter)>;
 
 /// Whether a root lies in no file system: s3://, http://, https://.

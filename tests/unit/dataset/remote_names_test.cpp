@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "chiliad/base/error.h"
+#include "chiliad/dataset/build_tars.h"
+#include "chiliad/dataset/verify.h"
 
 namespace chiliad::dataset {
 namespace {
@@ -35,6 +37,14 @@ TEST(RemoteNamesTest, OtherBracesAreRefused) {
        {"http://host/a-{9..1}.tar", "http://host/a-{1..}.tar", "http://host/a-{x}.tar",
         "http://host/a-{1..2.tar", "http://host/{a,b}/c.tar", "http://host/{0..99999999}.tar"})
     EXPECT_THROW(static_cast<void>(parse_remote_source(address)), InvalidInput) << address;
+}
+
+TEST(RemoteNamesTest, VerbsThatReadFilesRefuseAStore) {
+  index::Manifest manifest;
+  manifest.root = "s3://bucket/set";
+  const auto index = index::Index::from_shards(manifest, {});
+  EXPECT_THROW(static_cast<void>(verify(index, 1, {})), InvalidInput);
+  EXPECT_THROW(static_cast<void>(build_tars(index, "unused", {}, {})), InvalidInput);
 }
 
 }  // namespace
