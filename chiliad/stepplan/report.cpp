@@ -23,6 +23,7 @@ class Reporter {
   Reporter(const Plan& plan, const PackOptions& options, PlanReport& report)
       : plan_(plan), options_(options), in_turn_(options), report_(report) {
     in_turn_.in_order = true;
+    in_turn_.sync = Sync::kStep;
     report_.packs_documents = plan.packs_documents();
     report_.packs_pictures = options.packs_pictures();
     report_.pads = options.pad;
@@ -103,7 +104,7 @@ class Reporter {
     }
     const int64_t stride = std::max<int64_t>(1, report_.steps / kComparedSteps);
     if (options_.pad || step.step % stride != 0) return;
-    report_.balance_in_order += balance_of(pack(step, plan_.buckets(), in_turn_), options_).total;
+    report_.balance_in_order += balance_of(pack(step, plan_.buckets(), in_turn_), in_turn_).total;
     ++compared_;
   }
 

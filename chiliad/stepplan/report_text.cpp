@@ -151,12 +151,14 @@ std::string PlanReport::table_of_items() const {
 
 std::string PlanReport::table_of_work() const {
   std::string text;
+  const std::string in_turn =
+      pads ? "" : fmt::format("; dealt in turn {:.4f} at each step", balance_in_order);
   text += line(
       "balance",
       fmt::format("max/mean of {} ranks at each {}: mean {:.4f}, worst {:.4f} (whole items allow {:.4f}, "
-                  "{:.4f}; dealt in turn {:.4f})",
+                  "{:.4f}{})",
                   num_ranks, sync == Sync::kStep ? "step" : "slot", balance_mean, balance_worst,
-                  balance_bound_mean, balance_bound_worst, balance_in_order));
+                  balance_bound_mean, balance_bound_worst, in_turn));
   for (const auto& component : components) {
     text += line(("  " + component.name).c_str(),
                  fmt::format("mean {:.4f}, worst {:.4f} (whole items allow {:.4f}, {:.4f})", component.mean,

@@ -150,7 +150,8 @@ std::vector<std::string> ground_of(const std::string& key) {
     ground.emplace_back("data.tokenizer=t.json");
   } else if (!one_of(key, {"model.family", "model.kv_heads", "model.head_size", "model.mlp_width",
                            "model.vocabulary", "model.rope_theta", "model.norm_eps", "model.tied",
-                           "model.attention_bias", "model.mlp_bias", "data.mode", "data.tokenizer", "data.packs"})) {
+                           "model.attention_bias", "model.mlp_bias", "data.mode", "data.tokenizer",
+                           "data.packs"})) {
     return {};
   }
   std::erase_if(ground, [&](const auto& change) { return change.rfind(key + "=", 0) == 0; });
