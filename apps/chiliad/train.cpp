@@ -115,6 +115,7 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
                   {"bad_image", coverage.bad_image},
                   {"no_caption", coverage.no_caption},
                   {"aspect", coverage.aspect},
+                  {"too_small", coverage.too_small},
                   {"over_limit", coverage.over_limit},
                   {"held_out", coverage.held_out}}},
                 {"buckets", plan.buckets().size()},
@@ -146,10 +147,12 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
   if (!notes.not_encoded.empty()) row("encoders", notes.not_encoded);
   row("steps", fmt::format("{} of {} items ({:.2f} epochs of {} steps)", file.run.steps, file.data.batch,
                            epochs, plan.steps_per_epoch()));
-  row("data", fmt::format("{} of {} samples; left out: {} damaged, {} without caption, {} by aspect, {} over "
-                          "the limit, {} held out",
-                          coverage.in_order, coverage.in_index, coverage.bad_image, coverage.no_caption,
-                          coverage.aspect, coverage.over_limit, coverage.held_out));
+  row("data",
+      fmt::format(
+          "{} of {} samples; left out: {} damaged, {} without caption, {} by aspect, {} too small, {} "
+          "over the limit, {} held out",
+          coverage.in_order, coverage.in_index, coverage.bad_image, coverage.no_caption, coverage.aspect,
+          coverage.too_small, coverage.over_limit, coverage.held_out));
   if (inputs.documents == nullptr) {
     row("shapes", fmt::format("{} buckets of about {}x{}", plan.buckets().size(), file.data.resolution,
                               file.data.resolution));

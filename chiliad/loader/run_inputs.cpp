@@ -77,10 +77,11 @@ index::Index open_index(const spec::DataOptions& data) {
   for (const auto& source : stepplan::leaves_of(data.sources)) {
     indexes.push_back(index::Index::open(source.index));
     if (store::is_remote(indexes.back().manifest().root))
-      throw InvalidInput("data.sources: " + source.name,
-                         fmt::format("expected data in files where sources are mixed, got {}. Copy it, or give "
-                                     "that index alone as data.index",
-                                     indexes.back().manifest().root));
+      throw InvalidInput(
+          "data.sources: " + source.name,
+          fmt::format("expected data in files where sources are mixed, got {}. Copy it, or give "
+                      "that index alone as data.index",
+                      indexes.back().manifest().root));
   }
   return index::Index::concatenate(std::move(indexes));
 }

@@ -73,6 +73,7 @@ Counts coverage_of(const OpenedRun& run) {
   dict["bad_image"] = coverage.bad_image;
   dict["no_caption"] = coverage.no_caption;
   dict["aspect"] = coverage.aspect;
+  dict["too_small"] = coverage.too_small;
   dict["over_limit"] = coverage.over_limit;
   dict["held_out"] = coverage.held_out;
   dict["too_short"] = coverage.too_short;

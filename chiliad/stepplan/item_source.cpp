@@ -173,9 +173,10 @@ void ItemSource::append_items(int64_t epoch, int64_t window, const std::vector<I
 
 void ItemSource::sample_item(int64_t epoch, int64_t block, int64_t sample, std::vector<Item>& items) const {
   const auto held = blocks_->get(static_cast<uint32_t>(block));
-  const auto at = std::lower_bound(held->offset.begin(), held->offset.end(), sample - held->rows.first_sample);
-  CHILIAD_CHECK(at != held->offset.end() && *at == sample - held->rows.first_sample, "sample {} is no item of block {}",
-                sample, block);
+  const auto at =
+      std::lower_bound(held->offset.begin(), held->offset.end(), sample - held->rows.first_sample);
+  CHILIAD_CHECK(at != held->offset.end() && *at == sample - held->rows.first_sample,
+                "sample {} is no item of block {}", sample, block);
   items.push_back(make_item(*held, static_cast<size_t>(at - held->offset.begin()), epoch));
 }
 

@@ -58,7 +58,7 @@ class BlockItemsCache {
 /// What a source is made of.
 struct SourceInputs {
   std::unique_ptr<index::SampleColumns> columns;
-  spec::DataOptions options;  ///< its own
+  spec::DataOptions options;            ///< its own
   std::optional<BucketTable> shapes{};  ///< of pictures
   bool of_documents = false;
   TokenCount tokens;
@@ -85,7 +85,8 @@ class ItemSource {
   /// Appends the items [first, last) of the source's epochs one after another.
   void row_items(int64_t first, int64_t last, std::vector<Item>& items) const;
 
-  /// Appends the item that a sample is in an epoch; the sample is an item, and lies in `block` of the columns.
+  /// Appends the item that a sample is in an epoch; the sample is an item, and lies in `block` of the
+  /// columns.
   void sample_item(int64_t epoch, int64_t block, int64_t sample, std::vector<Item>& items) const;
   /// Of all items, ascending.
   [[nodiscard]] std::vector<int64_t> samples() const;

@@ -280,8 +280,9 @@ std::vector<int64_t> block_ends(const index::Index& index) {
 void Plan::take_packs(const Digest& documents) {
   const std::string place = options_.packs.empty() ? "the packs" : options_.packs;
   if (sources_.size() > 1)
-    throw InvalidInput("data.packs", "expected one source, or data.mixing: concatenate, got sources that are "
-                                     "mixed step by step. Leave packs or the weights out");
+    throw InvalidInput("data.packs",
+                       "expected one source, or data.mixing: concatenate, got sources that are "
+                       "mixed step by step. Leave packs or the weights out");
   check_packs(packs_->identity(), packs_identity(index_.manifest().digest, documents, options_), place);
   std::vector<int64_t> packed;
   for (int64_t p = 0; p < packs_->num_packs(); ++p)
@@ -379,11 +380,12 @@ Step Plan::select_packs(int64_t step) const {
   const Window& window = pack_order_->windows()[static_cast<size_t>(selected.window)];
   const int64_t j = in_epoch - window.first_step;
   int32_t number = 0;
-  for (const ItemPlace place : pack_order_->items(selected.epoch, selected.window, window.step_start(j),
-                                                  window.step_start(j + 1))) {
+  for (const ItemPlace place :
+       pack_order_->items(selected.epoch, selected.window, window.step_start(j), window.step_start(j + 1))) {
     const size_t first = selected.items.size();
     for (const int64_t sample : packs_->samples(first_pack_[place.block] + place.item)) {
-      const auto block = std::upper_bound(block_ends_.begin(), block_ends_.end(), sample) - block_ends_.begin();
+      const auto block =
+          std::upper_bound(block_ends_.begin(), block_ends_.end(), sample) - block_ends_.begin();
       sources_.front()->sample_item(selected.epoch, block, sample, selected.items);
     }
     for (size_t i = first; i < selected.items.size(); ++i) selected.items[i].pack = number;

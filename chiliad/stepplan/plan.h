@@ -76,8 +76,8 @@ class Plan {
  public:
   /// `index` has a member for each leaf of options.sources. `documents`: digest of the encoder that `tokens`
   /// counts for, where items are documents (mode pack), whose content it is; none: they are pictures. Throws
-  /// InvalidInput if no item is left, with the coverage in the message, and for packs that were made for other
-  /// data.
+  /// InvalidInput if no item is left, with the coverage in the message, and for packs that were made for
+  /// other data.
   Plan(const index::Index& index, const spec::DataOptions& options, uint64_t seed, TokenCount tokens,
        const Digest& documents = {}, PlanPart part = PlanPart::kTraining, const PlanFiles& files = {});
   ~Plan();
@@ -149,8 +149,8 @@ class Plan {
   std::unique_ptr<Order> pack_order_;          // of their windows
   std::vector<int64_t> first_pack_;            // of each window
   std::vector<int64_t> block_ends_;            // of the index, where there are packs
-  std::unique_ptr<Mixer> mixer_;     // null: sources one after another
-  std::vector<int64_t> first_step_;  // of each source in an epoch, and the end; without a mixer
+  std::unique_ptr<Mixer> mixer_;               // null: sources one after another
+  std::vector<int64_t> first_step_;            // of each source in an epoch, and the end; without a mixer
   Coverage coverage_;
   int64_t steps_per_epoch_ = 0;
   Digest content_;

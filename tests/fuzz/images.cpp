@@ -32,7 +32,9 @@ void run(std::span<const std::byte> bytes) {
   image::FitOptions options;
   options.decode.limits = kLimits;
   std::vector<std::byte> slot(16 * 24 * 3);
-  options.fit = [](int32_t width, int32_t height) { return image::cover_fit(width, height, 16, 24, 0.5F, 0.5F); };
+  options.fit = [](int32_t width, int32_t height) {
+    return image::cover_fit(width, height, 16, 24, 0.5F, 0.5F);
+  };
   const bool is_fitted = image::decode_fit(bytes, options, slot).empty();
   CHILIAD_CHECK_EQ(is_fitted, static_cast<bool>(picture));
 }

@@ -20,8 +20,7 @@ void look_into(const Record& record) {
 }
 
 void check_fields(const Record& record, const std::vector<CsvField>& fields) {
-  for (const auto& field : fields)
-    CHILIAD_CHECK_LE(size_t{field.offset} + field.length, record.text.size());
+  for (const auto& field : fields) CHILIAD_CHECK_LE(size_t{field.offset} + field.length, record.text.size());
 }
 
 void check_captions(const std::string& text, const std::vector<CaptionRange>& ranges) {
@@ -30,7 +29,7 @@ void check_captions(const std::string& text, const std::vector<CaptionRange>& ra
 
 void run(const uint8_t* data, size_t size) {
   const InputFile input(data, size);
-  const io::File file = io::File::open(input.path());
+  const io::File file = io::File::open_read(input.path());
   const std::string text(reinterpret_cast<const char*>(data), size);
   accept_refusals([&] { read_json_list(file, look_into); });
   accept_refusals([&] { read_lines(file, look_into); });

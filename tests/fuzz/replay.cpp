@@ -1,4 +1,5 @@
-// Stands for libFuzzer where there is none: runs a target on the files that are given, or lie in given folders.
+// Stands for libFuzzer where there is none: runs a target on the files that are given, or lie in given
+// folders.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

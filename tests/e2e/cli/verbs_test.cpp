@@ -40,13 +40,13 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(std::vector<std::string>{}, std::vector<std::string>{"data", "index"},
                     std::vector<std::string>{"data", "build"}, std::vector<std::string>{"data", "stats"},
                     std::vector<std::string>{"data", "verify"}, std::vector<std::string>{"data", "plan"},
-                     std::vector<std::string>{"data", "pack"}, std::vector<std::string>{"data", "show"},
-                     std::vector<std::string>{"data", "quarantine"},
-                    std::vector<std::string>{"report"}, std::vector<std::string>{"train"},
-                    std::vector<std::string>{"verify-layout"}, std::vector<std::string>{"ckpt", "ls"},
-                    std::vector<std::string>{"ckpt", "verify"}, std::vector<std::string>{"ckpt", "prune"},
-                    std::vector<std::string>{"ckpt", "import"}, std::vector<std::string>{"new", "layer"},
-                    std::vector<std::string>{"version"}, std::vector<std::string>{"docs", "run-file"}));
+                    std::vector<std::string>{"data", "pack"}, std::vector<std::string>{"data", "show"},
+                    std::vector<std::string>{"data", "quarantine"}, std::vector<std::string>{"report"},
+                    std::vector<std::string>{"train"}, std::vector<std::string>{"verify-layout"},
+                    std::vector<std::string>{"ckpt", "ls"}, std::vector<std::string>{"ckpt", "verify"},
+                    std::vector<std::string>{"ckpt", "prune"}, std::vector<std::string>{"ckpt", "import"},
+                    std::vector<std::string>{"new", "layer"}, std::vector<std::string>{"version"},
+                    std::vector<std::string>{"docs", "run-file"}));
 
 TEST(VerbTest, AnUnknownVerbNamesTheNearest) {
   const auto result = run_chiliad({"trian", "run.yaml"});

@@ -146,7 +146,7 @@ TEST_F(RemoteLoaderTest, AStoreThatStaysDownIsUnavailableAndNoVerdict) {
 TEST_F(RemoteLoaderTest, DamageInTheStoreIsAVerdictOfTheItemAlone) {
   const auto index = set_.remote();
   const index::Shard& shard = index.shards().front();
-  const index::Part* part = index.image_part(0);
+  const auto part = index.image_part(0);
   const auto local = set_.local();
   std::string tar = io::read_text(local.part_path(local.shards().front(), *part), 1 << 30);
   tar[part->offset + part->length / 2] ^= 1;

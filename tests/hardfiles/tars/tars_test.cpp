@@ -170,9 +170,9 @@ TEST_P(HardTarTest, PointsAtPicturesThatHaveTheirChecksum) {
   (void)build();
   const auto index = open();
   for (const auto& [key, sample] : usable(index)) {
-    const index::Part& part = *index.image_part(sample);
-    const std::string bytes = part_text(index, *index.shard_of(sample), part);
-    EXPECT_EQ(hash64(bytes), part.checksum) << key;
+    const auto part = index.image_part(sample);
+    const std::string bytes = part_text(index, *index.shard_of(sample), *part);
+    EXPECT_EQ(hash64(bytes), part->checksum) << key;
     EXPECT_TRUE(image::probe(std::as_bytes(std::span(bytes)))) << key;
   }
 }

@@ -45,7 +45,7 @@ class BlockTableTest : public ::testing::Test {
   static Usable usable() {
     spec::DataOptions options;
     options.languages.clear();
-    return {options, {{}}, true, nullptr};
+    return {options, std::nullopt, true, nullptr};
   }
   static std::vector<std::pair<uint64_t, int64_t>> ranked(uint64_t key) {
     std::vector<std::pair<uint64_t, int64_t>> all;

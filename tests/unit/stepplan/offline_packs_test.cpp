@@ -34,8 +34,9 @@ class OfflinePacksTest : public ::testing::Test {
   }
 
   Plan plan(std::shared_ptr<const OfflinePacks> packs = {}) const {
-    return Plan(index_, options_, 1, test::document_tokens(index_), kTokenizer, PlanPart::kTraining,
-                std::move(packs));
+    PlanFiles files;
+    files.packs = std::move(packs);
+    return Plan(index_, options_, 1, test::document_tokens(index_), kTokenizer, PlanPart::kTraining, files);
   }
   std::shared_ptr<const OfflinePacks> packs() const {
     const Plan plain = plan();
@@ -155,9 +156,11 @@ TEST_F(OfflinePacksTest, StalePacksAreRefusedWithADiff) {
 TEST_F(OfflinePacksTest, PacksOfOtherDataAreRefused) {
   const auto made = packs();
   const auto other = test::document_index(1000, 700, 2);
+  PlanFiles files;
+  files.packs = made;
   EXPECT_THAT(
       [&] {
-        (void)Plan(other, options_, 1, test::document_tokens(other), kTokenizer, PlanPart::kTraining, made);
+        (void)Plan(other, options_, 1, test::document_tokens(other), kTokenizer, PlanPart::kTraining, files);
       },
       ThrowsMessage<InvalidInput>(HasSubstr("data.index (what the data set holds): was ")));
 }
