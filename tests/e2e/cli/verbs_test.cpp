@@ -64,7 +64,7 @@ TEST(VerbTest, AnUnknownInnerVerbNamesTheNearest) {
 TEST(VerbTest, NoVerbListsThem) {
   const auto result = run_chiliad({"data"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("index, build, stats, verify, plan, show"));
+  EXPECT_THAT(result.err, HasSubstr("index, build, stats, verify, pack, plan, show, quarantine"));
   expect_one_error_line(result);
 }
 

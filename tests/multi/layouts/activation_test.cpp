@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "chiliad/loader/run_inputs.h"
 #include "chiliad/ops/cpu/parallel.h"
 #include "chiliad/planner/recompute_choice.h"
 #include "chiliad/planner/state_memory.h"
@@ -96,14 +97,8 @@ class ActivationTest : public testing::TestWithParam<Case> {
         GetParam().reads_pictures() ? text::ByteTokenizer(24).digest() : documents_->encoder()->digest();
     const stepplan::Plan plan(index, file.data, file.run.seed, stepplan::column_counts(index, tokens),
                               GetParam().reads_pictures() ? Digest{} : tokens);
-    stepplan::PackOptions options;
-    options.num_ranks = static_cast<int>(file.parallel.dp());
-    options.max_items = file.data.micro_batch_items;
-    options.work = stepplan::make_work_model(file.model, spec::rates_of(file.parallel));
-    if (!GetParam().reads_pictures()) {
-      options.max_tokens = file.data.micro_batch_tokens;
-      options.row_work = stepplan::make_row_work(file.model, spec::rates_of(file.parallel));
-    }
+    const auto options =
+        loader::pack_options(file, spec::rates_of(file.parallel), static_cast<int>(file.parallel.dp()));
     std::vector<spec::BatchShape> shapes;
     for (int64_t step = 0; step < kSteps; ++step) {
       const auto packed = stepplan::pack(plan.select(step, {}), plan.buckets(), options);

@@ -36,6 +36,7 @@ std::string other_value(const std::string& key, const detail::Option& option) {
       {"data.bucket_min", "24"},
       {"data.bucket_max", "72"},
       {"data.buckets", "pixart-512"},
+      {"store.bytes", "123456789"},
       {"data.background", "#00ff00"},
       {"data.languages", "[no, \"pt-BR\"]"},
       {"data.index", "a b/\"c\\d\""},
@@ -69,7 +70,7 @@ std::string other_value(const std::string& key, const detail::Option& option) {
   if (std::holds_alternative<detail::BoolRule>(option.rule))
     return detail::format_value(option, RunFile{}) == "true" ? "false" : "true";
   if (const auto* rule = std::get_if<detail::NumberRule>(&option.rule))
-    return rule->min < 0.37 ? "0.37" : "123456";
+    return rule->min < 0.37 ? "0.37" : rule->max < 123456.0 ? "4.5" : "123456";
   if (std::holds_alternative<detail::BytesRule>(option.rule)) return "1234567";
   return "9";
 }
