@@ -51,6 +51,29 @@ TEST_F(RemoteCliTest, IndexesAndShowsAStep) {
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "page.html"));
 }
 
+/// Two ranks that read through the cache of their job get the weights of two that read files.
+TEST_F(RemoteCliTest, TrainsToTheBitsThatFilesGive) {
+  ASSERT_EQ(index().exit_code, 0);
+  const auto here = (folder_.path() / "here.index").string();
+  const auto local = set_.local();
+  const auto indexed = run({"data", "index", local.manifest().root, "--out", here, "--quiet"});
+  ASSERT_EQ(indexed.exit_code, 0) << indexed.err;
+  const auto train = [&](const std::string& index, const std::string& name, std::vector<std::string> more) {
+    const auto file = folder_.path() / (name + ".yaml");
+    io::write_atomic(file, test::tiny_run_file(index, 4));
+    more.insert(more.begin(), {"train", file.string(), "--nproc", "2", "--set",
+                               "run.dir=" + (folder_.path() / name).string()});
+    return run(more);
+  };
+  const auto far = train(index_folder(), "far", cache());
+  ASSERT_EQ(far.exit_code, 0) << far.err;
+  const auto near = train(here, "near", {});
+  ASSERT_EQ(near.exit_code, 0) << near.err;
+  const auto same =
+      run({"ckpt", "diff", (folder_.path() / "far").string(), (folder_.path() / "near").string()});
+  EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
+}
+
 TEST_F(RemoteCliTest, WithoutAFolderForTheCacheItSaysWhichToGive) {
   ASSERT_EQ(index().exit_code, 0);
   const auto shown = show({});
