@@ -16,14 +16,13 @@
 #include "chiliad/checkpoint/reader.h"
 #include "chiliad/features/column.h"
 #include "chiliad/io/file.h"
+#include "chiliad/loader/journal_file.h"
 #include "chiliad/observe/terminal_progress.h"
 #include "chiliad/report/quarantine.h"
 #include "chiliad/supervise/launch/run_directory.h"
 
 namespace chiliad::cli {
 namespace {
-
-constexpr int64_t kMaxJournalBytes = 1LL << 30;
 
 struct Arguments {
   std::string folder;
@@ -37,10 +36,7 @@ struct Arguments {
 
 stepplan::Journal read_journal(const std::filesystem::path& path) {
   if (!io::stat_file(path).has_value()) return {};
-  std::string text = io::read_text(path, kMaxJournalBytes);
-  const auto end = text.rfind('\n');
-  text.resize(end == std::string::npos ? 0 : end + 1);  // a torn line was never used
-  return stepplan::Journal::from_jsonl(text);
+  return loader::read_journal(path);
 }
 
 /// Whether the stored features of a sample can be read, for runs whose models are on latents.

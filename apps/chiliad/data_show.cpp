@@ -10,6 +10,7 @@
 #include "apps/chiliad/verbs.h"
 #include "chiliad/io/file.h"
 #include "chiliad/loader/item_loader.h"
+#include "chiliad/loader/journal_file.h"
 #include "chiliad/loader/run_inputs.h"
 #include "chiliad/report/step_page.h"
 #include "chiliad/supervise/launch/run_directory.h"
@@ -17,8 +18,6 @@
 
 namespace chiliad::cli {
 namespace {
-
-constexpr int64_t kMaxJournalBytes = 1LL << 30;
 
 struct Arguments {
   RunArguments run;
@@ -32,10 +31,7 @@ struct Arguments {
 stepplan::Journal read_journal(const spec::RunFile& file) {
   const auto path = supervise::RunDirectory(file.run.dir).journal();
   if (!io::stat_file(path).has_value()) return {};
-  std::string text = io::read_text(path, kMaxJournalBytes);
-  const auto end = text.rfind('\n');
-  text.resize(end == std::string::npos ? 0 : end + 1);  // a torn line was never used
-  return stepplan::Journal::from_jsonl(text);
+  return loader::read_journal(path);
 }
 
 report::StepPageOptions page_options(const Arguments& arguments, const spec::RunFile& file,

@@ -8,13 +8,13 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/io/file.h"
+#include "chiliad/loader/journal_file.h"
 #include "chiliad/text/byte_tokenizer.h"
 
 namespace chiliad::python {
 namespace {
 
 constexpr auto kLockPause = std::chrono::milliseconds(20);
-constexpr int64_t kMaxJournalBytes = 1LL << 30;
 
 bool has_columns(const index::Index& index, const Digest& tokenizer) {
   for (uint32_t shard = 0; shard < index.num_shards(); ++shard) {
@@ -73,10 +73,7 @@ spec::RunFile read_run(const std::string& path, const std::vector<std::string>& 
 
 stepplan::Journal read_journal(const std::filesystem::path& path) {
   if (path.empty()) return {};
-  std::string text = io::read_text(path, kMaxJournalBytes);
-  const auto end = text.rfind('\n');
-  text.resize(end == std::string::npos ? 0 : end + 1);  // a torn line was never used
-  return stepplan::Journal::from_jsonl(text);
+  return loader::read_journal(path);
 }
 
 }  // namespace chiliad::python

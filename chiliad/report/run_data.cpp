@@ -11,6 +11,7 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/io/file.h"
+#include "chiliad/loader/journal_file.h"
 
 namespace chiliad::report {
 namespace {
@@ -140,9 +141,7 @@ void read_checkpoints(const fs::path& folder, RunData& run) {
 
 void read_journal(const fs::path& path, RunData& run) {
   if (!io::stat_file(path).has_value()) return;
-  std::string text = io::read_text(path, kMaxTextBytes);
-  text.resize(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);
-  run.journal = stepplan::Journal::from_jsonl(text);
+  run.journal = loader::read_journal(path);
 }
 
 void read_samples(const fs::path& folder, RunData& run) {

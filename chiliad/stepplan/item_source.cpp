@@ -4,6 +4,7 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/rng.h"
+#include "chiliad/stepplan/item_tokens.h"
 #include "chiliad/stepplan/permutation.h"
 
 namespace chiliad::stepplan {
@@ -209,10 +210,7 @@ void ItemSource::draw_caption(const BlockItemsCache::BlockItems& block, size_t i
     if (!is_choice(c) || drawn-- > 0) continue;
     item.caption = static_cast<int32_t>(sample.first_caption + c);
     const uint32_t count = usable_.tokens(block.rows, sample, c);
-    item.num_tokens =
-        inputs_.of_documents
-            ? static_cast<uint32_t>(std::min<int64_t>(int64_t{count} - 1, inputs_.options.sequence_length))
-            : std::max(1U, count);
+    item.num_tokens = item_tokens(count, inputs_.of_documents, inputs_.options.sequence_length);
     return;
   }
 }

@@ -9,6 +9,7 @@
 #include "chiliad/base/planted.h"
 #include "chiliad/base/rng.h"
 #include "chiliad/index/plan_columns.h"
+#include "chiliad/stepplan/item_tokens.h"
 
 namespace chiliad::stepplan {
 namespace {
@@ -337,9 +338,8 @@ uint32_t Plan::longest_tokens(int64_t sample) const {
   const uint32_t shard = index_.locate(sample).shard;
   uint32_t longest = 1;
   for (const uint32_t caption : captions_of(sample)) {
-    int64_t count = tokens_(shard, caption);
-    if (of_documents_) count = std::min(count - 1, options_.sequence_length);
-    longest = std::max(longest, static_cast<uint32_t>(count));
+    longest =
+        std::max(longest, item_tokens(tokens_(shard, caption), of_documents_, options_.sequence_length));
   }
   return longest;
 }
