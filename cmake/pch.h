@@ -1,5 +1,5 @@
-// Precompiled for every module; sources still include what they use. Every file pays for what is here (a third of a second;
-// JSON would be another), so it holds what nearly all of them read.
+// Precompiled for every module; sources still include what they use. Every file pays for what is here (a
+// third of a second; JSON would be another), so it holds what nearly all of them read.
 #pragma once
 
 #include <fmt/core.h>

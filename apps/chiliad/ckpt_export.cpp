@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "apps/chiliad/verbs.h"
@@ -22,6 +23,8 @@ struct Arguments {
   std::string dtype = "fp32";
   bool average = false;
   int64_t file_bytes = 5'000'000'000;
+  std::optional<double> latent_scale;
+  double latent_shift = 0.0;
   bool quiet = false;
   bool json = false;
 };
@@ -32,6 +35,8 @@ int run(const Arguments& arguments) {
   options.dtype = arguments.dtype == "bf16" ? DType::kBF16 : DType::kF32;
   options.average = arguments.average;
   options.file_bytes = arguments.file_bytes;
+  options.latent_scale = arguments.latent_scale;
+  options.latent_shift = arguments.latent_shift;
   const SystemClock clock;
   observe::TerminalProgress progress(std::cerr, observe::progress_style(arguments.quiet, STDERR_FILENO),
                                      clock, {.label = "exporting", .bytes = true});
@@ -74,6 +79,12 @@ void add_ckpt_export(CLI::App& parent, Action& action) {
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 50))
       ->capture_default_str();
+  auto* scale =
+      verb->add_option("--latent-scale", arguments->latent_scale,
+                       "Of autoencoders, for their config.json: models see (latent - shift) * scale; "
+                       "`chiliad encode` says which at its end; default 0.18215")
+          ->check(CLI::PositiveNumber);
+  verb->add_option("--latent-shift", arguments->latent_shift, "See --latent-scale")->needs(scale);
   verb->add_flag("--quiet", arguments->quiet, "No progress");
   verb->add_flag("--json", arguments->json, "Prints the result as one JSON object");
   verb->footer("Example: chiliad ckpt export runs/text --to text-model --dtype bf16");

@@ -57,6 +57,7 @@ int run(const Arguments& arguments) {
   const auto file = read_run(arguments.run);
   const auto source = weights::WeightSource::open(arguments.from);
   const bool compared = weights::check_start_weights(source, file.model);
+  warn_of_other_objective(file, arguments.from);
   const supervise::RunDirectory directory(file.run.dir);
   const auto lock = directory.take();
   check_no_checkpoints(directory);

@@ -10,8 +10,10 @@
 #include "apps/chiliad/block_cache.h"
 #include "chiliad/base/clock.h"
 #include "chiliad/base/error.h"
+#include "chiliad/base/log.h"
 #include "chiliad/dataset/build_index.h"
 #include "chiliad/observe/terminal_progress.h"
+#include "chiliad/weights/configs/scheduler.h"
 #include "chiliad/weights/start_weights.h"
 #include "chiliad/weights/weight_source.h"
 
@@ -34,6 +36,14 @@ spec::RunFile read_run(const RunArguments& arguments) {
   return file;
 }
 
+void warn_of_other_objective(const spec::RunFile& file, const std::filesystem::path& from) {
+  if (!spec::is_latent_diffusion(file.model)) return;
+  const auto scheduler = weights::find_scheduler_config(from);
+  if (scheduler.empty()) return;
+  for (const auto& difference : weights::scheduler_differences(scheduler, file.objective))
+    log_warn("{}, in {}: the weights were trained with that", difference, scheduler.string());
+}
+
 std::string check_weights(const spec::RunFile& file) {
   if (file.model.weights.empty()) return "";
   if (!std::filesystem::exists(file.model.weights)) {
@@ -44,6 +54,7 @@ std::string check_weights(const spec::RunFile& file) {
   }
   const auto source = weights::WeightSource::open(file.model.weights);
   const bool compared = weights::check_start_weights(source, file.model);
+  warn_of_other_objective(file, file.model.weights);
   return fmt::format(
       "{}: {} tensors; {}", source.path().string(), source.tensors().size(),
       compared

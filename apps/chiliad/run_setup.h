@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ void add_overrides(CLI::App& verb, RunArguments& arguments);
 /// Whether model.weights, where it is given, fits the model. Returns what was found, for people; empty: none
 /// is given. Throws InvalidInput that says what does not fit.
 std::string check_weights(const spec::RunFile& file);
+/// Warns where the objective is not the one that published weights were trained with, as far as the scheduler
+/// beside them says.
+void warn_of_other_objective(const spec::RunFile& file, const std::filesystem::path& from);
 
 /// The time, for people.
 [[nodiscard]] std::string now_text();

@@ -45,7 +45,7 @@ int run_eval(const EvalArguments& arguments) {
   options.num_captions = arguments.captions;
   options.seed = arguments.seed;
   options.sampler.steps = arguments.steps;
-  options.sampler.guidance = arguments.guidance;
+  options.sampler.guidance.scale = arguments.guidance;
   const auto report = generate::evaluate_retrieval(*maker, index, plan, options, {});
   if (!arguments.grid.empty()) {
     io::write_atomic(arguments.grid, image::encode_png(generate::make_grid(report.generated, 8, 4)));

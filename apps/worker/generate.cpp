@@ -5,6 +5,7 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "apps/worker/verbs.h"
 #include "chiliad/base/error.h"
@@ -30,6 +31,9 @@ struct GenerateArguments {
   int count = 1;
   int steps = 30;
   double guidance = 2.0;
+  std::string guidance_form = "from_unconditional";
+  int64_t guidance_channels = 0;
+  std::optional<double> embedded_guidance;
   uint64_t seed = 1;
   std::string solver = "auto";
   std::vector<std::string> overrides;
@@ -97,7 +101,10 @@ int run_generate(const GenerateArguments& arguments) {
   }
   generate::SamplerOptions options;
   options.steps = arguments.steps;
-  options.guidance = arguments.guidance;
+  options.guidance = {.scale = arguments.guidance,
+                      .form = generate::guidance_form(arguments.guidance_form),
+                      .channels = arguments.guidance_channels};
+  options.embedded_guidance = arguments.embedded_guidance;
   options.solver = solver_of(arguments.solver);
   const auto pictures = generate::sample(*maker, requests, options, show_progress);
   const auto grid = generate::make_grid(pictures, arguments.columns, arguments.zoom);
@@ -142,9 +149,23 @@ void add_generate(CLI::App& app, int& code) {
   verb->add_option("--set", arguments->overrides,
                    "section.key=value over the run's own file, for paths that moved")
       ->take_all();
-  verb->add_option("--guidance", arguments->guidance, "classifier-free guidance; 1: none")
+  verb->add_option("--guidance", arguments->guidance,
+                   "classifier-free guidance; none at 1, with form from_conditional at 0")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
+  verb->add_option("--guidance-form", arguments->guidance_form,
+                   "c with and u without the prompt: u + guidance * (c - u), or c + guidance * (c - u)")
+      ->check(CLI::IsMember({"from_unconditional", "from_conditional"}))
+      ->capture_default_str();
+  verb->add_option("--guidance-channels", arguments->guidance_channels,
+                   "first channels of the latents that are guided (DiT: 3); 0: all")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  verb->add_option(
+          "--embedded-guidance", arguments->embedded_guidance,
+          "the scale that a network with a guidance input (Flux.1 dev: 3.5) is told; default: that of "
+          "its training")
+      ->check(CLI::Range(0.0, 100.0));
   verb->add_option("--seed", arguments->seed, "of the noise")->capture_default_str();
   verb->add_option("--columns", arguments->columns, "pictures a row of the grid")
       ->check(CLI::Range(1, 64))

@@ -64,6 +64,9 @@ for key in keys:
     emit(f"{name}_share_of_peak", mine[0]["gflops"] / cpu / peak, "of the FMA peak")
     for part in sorted(k for k in mine[0] if k.endswith(" s")):
         emit(f"{name}: {part[:-2]}", statistics.median(o[part] for o in mine), "CPU s a step")
+    plain = [o["cpu"] for o in ours if (o["model"], o["dtype"], o["threads"], o["recompute"]) == (model, dtype, threads, "none")]
+    if recompute != "none" and plain:
+        emit(f"{name}_cpu_over_none", cpu / statistics.median(plain), "ratio", 1.33)
     theirs = [p for p in peers if (p["model"], p["dtype"], p["threads"]) == (model, dtype, threads)]
     if not theirs: continue
     compiled = [p for p in theirs if p.get("compile")]

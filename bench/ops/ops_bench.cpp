@@ -3,112 +3,21 @@
 //   bench_ops [THREADS [FILTER]]
 #include <ATen/ATen.h>
 #include <fmt/core.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
-#include <functional>
-#include <string>
-#include <vector>
 
+#include "bench/ops/bench.h"
 #include "chiliad/device/tensor.h"
-#include "chiliad/observe/cpu_time.h"
-#include "chiliad/ops/adamw.h"
 #include "chiliad/ops/attention.h"
-#include "chiliad/ops/cpu/micro_kernel.h"
-#include "chiliad/ops/cpu/parallel.h"
+#include "chiliad/ops/joint_attention.h"
 #include "chiliad/ops/linear.h"
 #include "chiliad/ops/modulation.h"
+#include "chiliad/ops/varlen_attention.h"
 
 namespace {
 
 using namespace chiliad;
-using Tensors = std::vector<at::Tensor>;
-using Op = std::function<at::Tensor(const Tensors&)>;
-
-double median_seconds(const std::function<void()>& work, int times = 7) {
-  work();
-  std::vector<double> seconds;
-  for (int i = 0; i < times; ++i) {
-    const double start = observe::process_cpu_seconds();
-    work();
-    seconds.push_back(observe::process_cpu_seconds() - start);
-  }
-  std::sort(seconds.begin(), seconds.end());
-  return seconds[seconds.size() / 2];
-}
-
-/// Fused multiply-adds of fp32 on memory of the first cache: what a core can do, in GFLOP/s.
-double fma_peak() {
-  constexpr int64_t kDepth = 128;
-  const at::Tensor left = at::ones({int64_t{12}, kDepth});
-  const at::Tensor right = at::ones({kDepth, 32});
-  const at::Tensor out = at::zeros({int64_t{12}, 32});
-  const double seconds = median_seconds([&] {
-    for (int i = 0; i < 20000; ++i)
-      ops::cpu::multiply_column(12, kDepth, {left.const_data_ptr<float>(), kDepth, 1},
-                                {right.const_data_ptr<float>()}, out.mutable_data_ptr<float>(), 32, false);
-  });
-  return 20000 * 2.0 * 12 * 32 * kDepth / seconds / 1e9;
-}
-
-/// Bytes a second of one core that copies memory far larger than its caches.
-double copy_bandwidth() {
-  const at::Tensor from = at::ones({64 << 20});
-  const at::Tensor to = at::zeros({64 << 20});
-  return 2.0 * static_cast<double>(from.nbytes()) / median_seconds([&] { to.copy_(from); }, 3) / 1e9;
-}
-
-class Bench {
- public:
-  explicit Bench(std::string filter) : filter_(std::move(filter)) {
-    if (ops::cpu::has_kernels()) peak_ = fma_peak();
-    bandwidth_ = copy_bandwidth();
-    fmt::print(R"({{"bench":"ops","metric":"fma_peak","value":{:.1f},"unit":"GFLOP/s a core"}})"
-               "\n",
-               peak_);
-    fmt::print(R"({{"bench":"ops","metric":"copy_bandwidth","value":{:.1f},"unit":"GB/s a core"}})"
-               "\n",
-               bandwidth_);
-  }
-
-  /// Forward and backward of both, in turns; work in GFLOP, or in GB where `bytes`.
-  void compare(const std::string& name, const Op& ours, const Op& plain, const Tensors& inputs, double work,
-               bool bytes, double target = 0.0) const {
-    if (name.find(filter_) == std::string::npos) return;
-    const double mine = seconds_of(ours, inputs);
-    const double theirs = seconds_of(plain, inputs);
-    const double rate = work / mine;
-    fmt::print(
-        R"({{"bench":"ops","metric":"{}","value":{:.3f},"unit":"times the rate of ATen","target":{},"ok":{},)"
-        R"("cpu_ms":{:.3f},"aten_cpu_ms":{:.3f},"{}":{:.1f},"share":{:.3f}}})"
-        "\n",
-        name, theirs / mine, target > 0.0 ? fmt::format("{}", target) : "null",
-        target > 0.0 ? (theirs / mine >= target ? "true" : "false") : "null", mine * 1e3, theirs * 1e3,
-        bytes ? "gb_s" : "gflop_s", rate, rate / (bytes ? bandwidth_ : peak_));
-  }
-
- private:
-  static double seconds_of(const Op& op, const Tensors& inputs) {
-    const at::Tensor sample = op(inputs);
-    const at::Tensor upstream = at::randn(sample.sizes()).to(sample.scalar_type());
-    return median_seconds([&] {
-      for (const auto& input : inputs) input.mutable_grad() = at::Tensor();
-      torch::autograd::backward({op(inputs)}, {upstream});
-    });
-  }
-
-  std::string filter_;
-  double peak_ = 0.0;
-  double bandwidth_ = 0.0;
-};
-
-at::Tensor leaf(const std::vector<int64_t>& sizes, at::ScalarType type) {
-  return at::randn(sizes).to(type).set_requires_grad(true);
-}
-
-const char* name_of(at::ScalarType type) {
-  return type == at::kFloat ? "fp32" : "bf16";
-}
+using namespace chiliad::bench;
 
 void compare_linear(const Bench& bench, at::ScalarType type) {
   for (const auto& [rows, in, out] : {std::tuple{2048, 384, 384}, {2048, 384, 1536}, {2048, 1536, 384}}) {
@@ -121,7 +30,7 @@ void compare_linear(const Bench& bench, at::ScalarType type) {
         [](const Tensors& t) {
           return ops::plain::linear(t[0], {t[1], t[2]});
         },
-        inputs, 6e-9 * rows * in * out, false);
+        inputs, 6e-9 * rows * in * out, Work::kGflop);
   }
   const Tensors mlp = {leaf({2048, 1536}, type), leaf({384, 1536}, type), leaf({384}, type)};
   bench.compare(
@@ -132,7 +41,7 @@ void compare_linear(const Bench& bench, at::ScalarType type) {
       [](const Tensors& t) {
         return ops::plain::gelu_linear(t[0], {t[1], t[2]});
       },
-      mlp, 6e-9 * 2048 * 1536 * 384, false);
+      mlp, 6e-9 * 2048 * 1536 * 384, Work::kGflop);
   const Tensors qkv = {leaf({8, 256, 384}, type), leaf({8, 1, 384}, type), leaf({8, 1, 384}, type),
                        leaf({384, 384}, type), leaf({384}, type)};
   bench.compare(
@@ -145,7 +54,7 @@ void compare_linear(const Bench& bench, at::ScalarType type) {
         const ops::LinearParams one{t[3], t[4]};
         return at::cat(ops::plain::norm_modulate_linears(t[0], t[1], t[2], 1e-6, {one, one, one}), -1);
       },
-      qkv, 6e-9 * 2048 * 384 * 1152, false);
+      qkv, 6e-9 * 2048 * 384 * 1152, Work::kGflop);
 }
 
 void compare_gate(const Bench& bench, at::ScalarType type) {
@@ -155,7 +64,7 @@ void compare_gate(const Bench& bench, at::ScalarType type) {
       fmt::format("gated_residual {} 8192x1152", name_of(type)),
       [](const Tensors& t) { return ops::gated_residual(t[0], t[1], t[2]); },
       [](const Tensors& t) { return ops::plain::gated_residual(t[0], t[1], t[2]); }, inputs, 6e-9 * bytes,
-      true);  // 2 reads and 1 write forward, the same backward
+      Work::kGigabytes);  // 2 reads and 1 write forward, the same backward
 }
 
 /// 3.5 times the forward's work, of which 2 products; backward makes one of them again.
@@ -171,7 +80,7 @@ void compare_attention(const Bench& bench, at::ScalarType type) {
           fmt::format("attention {} length {} head {}", name_of(type), length, size),
           [=](const Tensors& t) { return ops::attention(t[0], t[1], t[2], heads, {}); },
           [=](const Tensors& t) { return ops::plain::attention(t[0], t[1], t[2], heads, {}); }, inputs,
-          14e-9 * pairs * static_cast<double>(size), false, type == at::kBFloat16 ? 2.0 : 0.0);
+          14e-9 * pairs * static_cast<double>(size), Work::kGflop, type == at::kBFloat16 ? 2.0 : 0.0);
     }
   }
   const at::Tensor mask = at::arange(77).expand({8, 77}) < 20;
@@ -180,7 +89,7 @@ void compare_attention(const Bench& bench, at::ScalarType type) {
       fmt::format("attention {} 256 x 77 with 20 keys that count", name_of(type)),
       [=](const Tensors& t) { return ops::attention(t[0], t[1], t[2], 6, mask); },
       [=](const Tensors& t) { return ops::plain::attention(t[0], t[1], t[2], 6, mask); }, cross,
-      14e-9 * 8 * 256 * 20 * 384, false);
+      14e-9 * 8 * 256 * 20 * 384, Work::kGflop);
   const std::vector<int64_t> lengths = {256, 64, 1024, 400, 304};
   const Tensors pack = {leaf({2048, 256}, type), leaf({2048, 256}, type), leaf({2048, 256}, type)};
   double pairs = 0.0;
@@ -189,7 +98,48 @@ void compare_attention(const Bench& bench, at::ScalarType type) {
       fmt::format("packed_attention {} of 5 items", name_of(type)),
       [=](const Tensors& t) { return ops::packed_attention(t[0], t[1], t[2], 4, lengths, lengths); },
       [=](const Tensors& t) { return ops::plain::packed_attention(t[0], t[1], t[2], 4, lengths, lengths); },
-      pack, 14e-9 * pairs * 256, false);
+      pack, 14e-9 * pairs * 256, Work::kGflop);
+}
+
+/// Two streams of SD3: 1024 patches and 154 tokens; documents of a pack of a language model.
+void compare_streams(const Bench& bench, at::ScalarType type) {
+  Tensors streams;
+  for (const int64_t length : {1024, 1024, 1024, 154, 154, 154})
+    streams.push_back(leaf({1, length, 512}, type));
+  bench.compare(
+      fmt::format("joint_attention {} 1024 and 154, 8 heads of 64", name_of(type)),
+      [](const Tensors& t) {
+        const auto mixed = ops::joint_attention({t[0], t[1], t[2]}, {t[3], t[4], t[5]}, 8);
+        return at::cat({mixed.first, mixed.second}, 1);
+      },
+      [](const Tensors& t) {
+        return ops::plain::attention(at::cat({t[0], t[3]}, 1), at::cat({t[1], t[4]}, 1),
+                                     at::cat({t[2], t[5]}, 1), 8, {});
+      },
+      streams, 14e-9 * 8 * 1178 * 1178 * 64, Work::kGflop);
+  const Tensors pack{leaf({2048, 8, 64}, type), leaf({2048, 2, 64}, type), leaf({2048, 2, 64}, type)};
+  const at::Tensor ends = at::tensor({0, 300, 1100, 1600, 2048}, at::kLong);
+  double pairs = 0.0;
+  for (const int64_t length : {300, 800, 500, 448}) pairs += 0.5 * static_cast<double>(length * length);
+  bench.compare(
+      fmt::format("varlen_attention {} of 4 documents, 8 heads on 2", name_of(type)),
+      [=](const Tensors& t) { return ops::varlen_attention(t[0], t[1], t[2], ends); },
+      [](const Tensors& t) {
+        Tensors parts;
+        int64_t from = 0;
+        for (const int64_t length : {300, 800, 500, 448}) {
+          const auto heads = [&](const at::Tensor& x, int64_t copies) {
+            return x.narrow(0, from, length).repeat_interleave(copies, 1).transpose(0, 1).unsqueeze(0);
+          };
+          parts.push_back(
+              at::scaled_dot_product_attention(heads(t[0], 1), heads(t[1], 4), heads(t[2], 4), {}, 0.0, true)
+                  .squeeze(0)
+                  .transpose(0, 1));
+          from += length;
+        }
+        return at::cat(parts);
+      },
+      pack, 14e-9 * pairs * 8 * 64, Work::kGflop);
 }
 
 }  // namespace
@@ -202,6 +152,8 @@ int main(int argc, char** argv) {
     compare_linear(bench, type);
     compare_gate(bench, type);
     compare_attention(bench, type);
+    compare_streams(bench, type);
+    compare_values(bench, type);
   }
   return 0;
 }

@@ -20,6 +20,7 @@
 #include "chiliad/weights/configs/autoencoder.h"
 #include "chiliad/weights/configs/diffusion.h"
 #include "chiliad/weights/configs/language.h"
+#include "chiliad/weights/configs/scheduler.h"
 #include "chiliad/weights/key_tables/model_keys.h"
 #include "chiliad/weights/safetensors.h"
 
@@ -132,7 +133,14 @@ std::vector<size_t> cut_into_files(std::span<const Exported> tensors, const Expo
   return ends;
 }
 
-std::string config_json(const spec::RunFile& run, DType dtype) {
+std::string autoencoder_config(const spec::RunFile& run, const ExportOptions& options) {
+  auto autoencoder = spec::autoencoder_options(run.model);
+  autoencoder.scaling_factor = options.latent_scale.value_or(autoencoder.scaling_factor);
+  autoencoder.shift_factor = options.latent_shift;
+  return weights::write_autoencoder_config(autoencoder);
+}
+
+std::string config_json(const spec::RunFile& run, const ExportOptions& options) {
   using Json = nlohmann::ordered_json;
   if (run.model.extension)  // no library has a class for it
     return Json{{"model_type", "chiliad_" + run.model.extension->name}, {"base", run.model.family}}.dump(2) +
@@ -140,8 +148,7 @@ std::string config_json(const spec::RunFile& run, DType dtype) {
   // Classes of diffusers take no dtype.
   if (spec::is_latent_diffusion(run.model))
     return weights::write_diffusion_config(spec::diffusion_options(run.model));
-  if (spec::is_autoencoder(run.model))
-    return weights::write_autoencoder_config(spec::autoencoder_options(run.model));
+  if (spec::is_autoencoder(run.model)) return autoencoder_config(run, options);
   Json config = spec::is_language_model(run.model) ? Json::parse(weights::language_config_json(run.model))
                                                    : Json{{"model_type", "chiliad_" + run.model.family},
                                                           {"width", run.model.width},
@@ -151,7 +158,7 @@ std::string config_json(const spec::RunFile& run, DType dtype) {
                                                           {"mlp_ratio", run.model.mlp_ratio},
                                                           {"text_layers", run.model.text_layers},
                                                           {"text_max_tokens", run.model.text_max_tokens}};
-  config["torch_dtype"] = dtype == DType::kF32 ? "float32" : "bfloat16";
+  config["torch_dtype"] = options.dtype == DType::kF32 ? "float32" : "bfloat16";
   return config.dump(2) + "\n";
 }
 
@@ -231,10 +238,18 @@ ExportReport export_weights(const Checkpoint& checkpoint, const ExportOptions& o
   const fs::path target = target_folder(folder);
   const auto run =
       spec::parse_run_file(checkpoint.config(), (checkpoint.path() / "config").string(), "run", {});
+  if (options.latent_scale.has_value() && !spec::is_autoencoder(run.model))
+    throw InvalidInput("--latent-scale",
+                       fmt::format("belongs to autoencoders: expected nothing for family {}, "
+                                   "got {}. Leave it out",
+                                   run.model.family, *options.latent_scale));
   const fs::path partial = make_partial(target);
   try {
     ExportReport report = write_files(checkpoint, run.model, options, partial, progress);
-    io::write_atomic(partial / "config.json", config_json(run, options.dtype));
+    io::write_atomic(partial / "config.json", config_json(run, options));
+    const auto scheduler = weights::write_scheduler_config(run.objective, run.model.learned_variance);
+    if (spec::is_latent_diffusion(run.model) && scheduler.has_value())
+      io::write_atomic(partial / "scheduler_config.json", *scheduler);
     const fs::path tokenizer = run.data.tokenizer;
     if (!tokenizer.empty() && !copy_tokenizer(tokenizer, partial)) report.missing_tokenizer = tokenizer;
     io::sync_folder(partial);

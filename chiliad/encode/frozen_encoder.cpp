@@ -6,7 +6,6 @@
 #include "chiliad/encode/python_encoder.h"
 #include "chiliad/encode/text_tower.h"
 #include "chiliad/features/identity.h"
-#include "chiliad/model/autoencoder.h"
 #include "chiliad/objective/autoencoder.h"
 
 namespace chiliad::encode {
@@ -15,23 +14,26 @@ namespace {
 class AutoencoderPictures final : public PictureEncoder {
  public:
   explicit AutoencoderPictures(const spec::RunFile& run)
-      : autoencoder_(model::Autoencoder::load(run.encoders.pictures, model::AutoencoderPrecision::kFp32)),
+      : autoencoder_(model::Autoencoder::load(run.encoders.pictures, autoencoder_precision(run.encoders))),
+        tiling_{run.encoders.tile, run.encoders.tile_overlap},
         mean_(run.encoders.latents == "mean") {}
 
   at::Tensor encode(const at::Tensor& pictures) override {
-    const auto latents = autoencoder_.encode(objective::to_pixels(pictures));
+    const auto latents = autoencoder_.encode(objective::to_pixels(pictures), tiling_);
     return mean_ ? latents.mean : at::stack({latents.mean, latents.logvar}, 1);
   }
 
  private:
   model::Autoencoder autoencoder_;
+  model::AutoencoderTiling tiling_;
   bool mean_;
 };
 
 class TextEncoderCaptions final : public CaptionEncoder {
  public:
   explicit TextEncoderCaptions(const spec::RunFile& run)
-      : tower_(run.encoders.text, run.encoders.text, run.model.text_max_tokens),
+      : tower_({run.encoders.text, run.encoders.text, text_precision(run.encoders)},
+               run.model.text_max_tokens),
         keeps_padding_(spec::pads_captions(run.model)) {}
 
   std::vector<EncodedText> encode(const std::vector<std::string>& texts) override {
@@ -53,6 +55,10 @@ class TextEncoderCaptions final : public CaptionEncoder {
 };
 
 }  // namespace
+
+model::AutoencoderPrecision autoencoder_precision(const spec::EncodersOptions& encoders) {
+  return encoders.compute == "bf16" ? model::AutoencoderPrecision::kBf16 : model::AutoencoderPrecision::kFp32;
+}
 
 std::unique_ptr<PictureEncoder> open_picture_encoder(const spec::RunFile& run) {
   if (features::is_python(run.encoders.pictures)) return open_python_pictures(run.encoders.pictures);

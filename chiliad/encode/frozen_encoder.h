@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "chiliad/model/autoencoder.h"
 #include "chiliad/spec/run_file.h"
 
 namespace chiliad::encode {
@@ -34,6 +35,8 @@ class CaptionEncoder {
   /// Tokens of a text, for putting texts of about equal length together.
   [[nodiscard]] virtual int64_t count(const std::string& text) const = 0;
 };
+
+[[nodiscard]] model::AutoencoderPrecision autoencoder_precision(const spec::EncodersOptions& encoders);
 
 /// The encoders that the run file names. Throws InvalidInput as their readers do.
 [[nodiscard]] std::unique_ptr<PictureEncoder> open_picture_encoder(const spec::RunFile& run);

@@ -12,14 +12,13 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The n-th text encoder of a pipeline, n from 1. max_tokens 0: all that it has.
-std::unique_ptr<TextTower> open_tower(const fs::path& folder, int number, int64_t max_tokens) {
+std::unique_ptr<TextTower> open_tower(const spec::EncodersOptions& encoders, int number, int64_t max_tokens) {
+  const fs::path folder = encoders.text;
   const std::string suffix = number == 1 ? "" : fmt::format("_{}", number);
   const fs::path encoder = folder / ("text_encoder" + suffix);
   if (!fs::is_directory(encoder)) return nullptr;
-  if (max_tokens > 0)
-    return std::make_unique<TextTower>(folder / ("tokenizer" + suffix), encoder, max_tokens);
-  const auto probe = std::make_unique<TextTower>(folder / ("tokenizer" + suffix), encoder, 1);
-  return std::make_unique<TextTower>(folder / ("tokenizer" + suffix), encoder, probe->options().positions);
+  return std::make_unique<TextTower>(
+      TowerFiles{folder / ("tokenizer" + suffix), encoder, text_precision(encoders)}, max_tokens);
 }
 
 const TextTower& needed(const std::unique_ptr<TextTower>& tower, const fs::path& folder, const char* name) {
@@ -55,9 +54,9 @@ class Sd3Captions final : public CaptionEncoder {
       : folder_(run.encoders.text),
         width_(run.model.text_channels),
         t5_length_(run.model.text_max_tokens),
-        first_(open_tower(folder_, 1, 0)),
-        second_(open_tower(folder_, 2, 0)),
-        t5_(open_tower(folder_, 3, t5_length_)) {
+        first_(open_tower(run.encoders, 1, 0)),
+        second_(open_tower(run.encoders, 2, 0)),
+        t5_(open_tower(run.encoders, 3, t5_length_)) {
     static_cast<void>(needed(first_, folder_, "text_encoder"));
     static_cast<void>(needed(second_, folder_, "text_encoder_2"));
     const int64_t clip = first_->options().width + second_->options().width;
@@ -93,8 +92,8 @@ class FluxCaptions final : public CaptionEncoder {
  public:
   explicit FluxCaptions(const spec::RunFile& run)
       : folder_(run.encoders.text),
-        clip_(open_tower(folder_, 1, 0)),
-        t5_(open_tower(folder_, 2, run.model.text_max_tokens)) {
+        clip_(open_tower(run.encoders, 1, 0)),
+        t5_(open_tower(run.encoders, 2, run.model.text_max_tokens)) {
     static_cast<void>(needed(clip_, folder_, "text_encoder"));
     static_cast<void>(needed(t5_, folder_, "text_encoder_2"));
   }

@@ -35,16 +35,20 @@ int64_t pad_token_of(const fs::path& folder, const text::Tokenizer& tokenizer, i
 
 }  // namespace
 
-TextTower::TextTower(const fs::path& tokenizer, const fs::path& encoder, int64_t max_tokens)
-    : tokenizer_(text::open_tokenizer(tokenizer)),
-      encoder_(model::TextEncoder::open(encoder)),
-      max_tokens_(max_tokens),
-      pad_token_(pad_token_of(tokenizer, *tokenizer_, encoder_.options().pad_token)) {
+at::ScalarType text_precision(const spec::EncodersOptions& encoders) {
+  return encoders.compute == "bf16" ? at::kBFloat16 : at::kFloat;
+}
+
+TextTower::TextTower(const TowerFiles& files, int64_t max_tokens)
+    : tokenizer_(text::open_tokenizer(files.tokenizer)),
+      encoder_(model::TextEncoder::open(files.encoder, files.type)),
+      max_tokens_(max_tokens == 0 ? encoder_.options().positions : max_tokens),
+      pad_token_(pad_token_of(files.tokenizer, *tokenizer_, encoder_.options().pad_token)) {
   const int64_t most = encoder_.options().positions;
   if (most == 0 || max_tokens_ <= most) return;
   throw InvalidInput("model.text_max_tokens",
                      fmt::format("expected at most the {} tokens of {}, got {}. Set it to {}", most,
-                                 encoder.string(), max_tokens_, most));
+                                 files.encoder.string(), max_tokens_, most));
 }
 
 TextTower::Rows TextTower::rows_of(const std::vector<std::string>& texts, int64_t length) const {

@@ -9,16 +9,25 @@
 #include <vector>
 
 #include "chiliad/model/text_encoder/text_encoder.h"
+#include "chiliad/spec/options/encoders.h"
 #include "chiliad/text/tokenizer.h"
 
 namespace chiliad::encode {
 
+/// Folders of a text encoder and its tokenizer, and what it holds and computes in.
+struct TowerFiles {
+  std::filesystem::path tokenizer;
+  std::filesystem::path encoder;
+  at::ScalarType type = at::kFloat;
+};
+[[nodiscard]] at::ScalarType text_precision(const spec::EncodersOptions& encoders);
+
 /// A text encoder with its tokenizer.
 class TextTower {
  public:
-  /// max_tokens: texts are cut to so many. Throws InvalidInput as the readers do, and naming
-  /// model.text_max_tokens where the encoder has fewer positions.
-  TextTower(const std::filesystem::path& tokenizer, const std::filesystem::path& encoder, int64_t max_tokens);
+  /// max_tokens: texts are cut to so many; 0: as many as the encoder has positions. Throws InvalidInput as
+  /// the readers do, and naming model.text_max_tokens where the encoder has fewer positions.
+  TextTower(const TowerFiles& files, int64_t max_tokens);
 
   /// Rows of tokens with the tokenizer's padding behind them.
   struct Rows {

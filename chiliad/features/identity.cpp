@@ -90,6 +90,7 @@ Identity identity_of(const spec::RunFile& run, Kind kind) {
   if (kind == Kind::kLatents) {
     add("encoder", encoder_fact("encoders.pictures", encoders.pictures));
     add("encoders.latents", encoders.latents);
+    if (encoders.tile != 0) add("encoders.tile", fmt::format("{} {}", encoders.tile, encoders.tile_overlap));
     add("data.resolution", fmt::format("{}", data.resolution));
     add("data.bucket_step", fmt::format("{}", data.bucket_step));
     add("data.bucket_min", fmt::format("{}", data.bucket_min));
@@ -108,6 +109,7 @@ Identity identity_of(const spec::RunFile& run, Kind kind) {
   }
   add("encoders.dtype", encoders.dtype);
   add("encoders.batch", fmt::format("{}", encoders.batch));
+  if (encoders.compute != "fp32") add("encoders.compute", encoders.compute);
   // Which samples and captions there are.
   add("data.languages", fmt::format("{}", fmt::join(data.languages, " ")));
   add("data.max_aspect_error", fmt::format("{}", data.max_aspect_error));

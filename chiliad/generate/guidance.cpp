@@ -14,6 +14,17 @@ double factor_of(const GuidanceOptions& options) {
 
 }  // namespace
 
+GuidanceForm guidance_form(const std::string& name) {
+  CHILIAD_CHECK(name == "from_unconditional" || name == "from_conditional", "no form of guidance");
+  return name == "from_conditional" ? GuidanceForm::kFromConditional : GuidanceForm::kFromUnconditional;
+}
+
+GuidanceOptions guidance_options(const spec::EvaluationOptions& evaluation) {
+  return {.scale = evaluation.guidance,
+          .form = guidance_form(evaluation.guidance_form),
+          .channels = evaluation.guidance_channels};
+}
+
 bool needs_unconditional(const GuidanceOptions& options) {
   return factor_of(options) != 1.0;
 }

@@ -3,6 +3,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <string>
+
+#include "chiliad/spec/options/evaluation.h"
 
 namespace chiliad::generate {
 
@@ -19,6 +22,11 @@ struct GuidanceOptions {
   /// scores guide 3 of its 4 latent channels.
   int64_t channels = 0;
 };
+
+/// As the run file asks for, of pictures that a run shows of itself.
+[[nodiscard]] GuidanceOptions guidance_options(const spec::EvaluationOptions& evaluation);
+/// The form of that name, from_unconditional or from_conditional.
+[[nodiscard]] GuidanceForm guidance_form(const std::string& name);
 
 /// Whether the network is to be asked without the condition at all.
 [[nodiscard]] bool needs_unconditional(const GuidanceOptions& options);

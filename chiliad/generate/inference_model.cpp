@@ -1,6 +1,7 @@
 #include "chiliad/generate/inference_model.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <filesystem>
 

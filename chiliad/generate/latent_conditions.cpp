@@ -10,8 +10,6 @@
 namespace chiliad::generate {
 namespace {
 
-constexpr double kFluxGuidance = 1.0;  // of training: no guidance
-
 at::Tensor tensor_of(const features::Feature& feature) {
   at::Tensor tensor =
       at::empty(feature.shape.sizes(), at::TensorOptions().dtype(device::to_scalar_type(feature.dtype)));
@@ -19,12 +17,16 @@ at::Tensor tensor_of(const features::Feature& feature) {
   return tensor.to(at::kFloat);
 }
 
+void add_guidance(const spec::DiffusionOptions& network, int64_t items, double scale,
+                  model::LatentBatch& made) {
+  if (network.guidance) made.guidance = at::full({items}, scale, at::kFloat);
+}
+
 /// What the sizes of the pictures, in pixels, say where the network is told.
 void add_sizes(const spec::DiffusionOptions& network, const std::vector<stepplan::Bucket>& sizes,
                model::LatentBatch& made) {
-  const auto items = std::ssize(sizes);
-  if (network.guidance) made.guidance = at::full({items}, kFluxGuidance, at::kFloat);
   if (!network.size_conditions) return;
+  const auto items = std::ssize(sizes);
   made.resolution = at::empty({items, 2}, at::kFloat);
   made.aspect_ratio = at::empty({items, 1}, at::kFloat);
   auto* sides = made.resolution.mutable_data_ptr<float>();
@@ -99,7 +101,8 @@ spec::AutoencoderOptions latent_space(const spec::EncodersOptions& encoders,
 }
 
 model::LatentBatch conditions_of(const spec::DiffusionOptions& network, const loader::Batch& batch,
-                                 const EmptyText& empty, const std::vector<bool>& dropped) {
+                                 const EmptyText& empty, const std::vector<bool>& dropped,
+                                 double embedded_guidance) {
   const auto items = static_cast<int64_t>(batch.items.size());
   if (network.family == "dit") {
     model::LatentBatch made;
@@ -125,17 +128,18 @@ model::LatentBatch conditions_of(const spec::DiffusionOptions& network, const lo
   std::vector<stepplan::Bucket> sizes;
   for (size_t i = 0; i < batch.items.size(); ++i) sizes.push_back(batch.shape_of(i));
   add_sizes(network, sizes, made);
+  add_guidance(network, items, embedded_guidance, made);
   return made;
 }
 
 model::LatentBatch conditions_of_texts(const spec::DiffusionOptions& network,
                                        const std::vector<at::Tensor>& texts, const at::Tensor& pooled,
-                                       int64_t height, int64_t width) {
+                                       const stepplan::Bucket& size, double embedded_guidance) {
   model::LatentBatch made;
   add_texts(network, texts, made);
   made.pooled = pooled;
-  const stepplan::Bucket size{static_cast<int32_t>(width), static_cast<int32_t>(height)};
   add_sizes(network, std::vector(texts.size(), size), made);
+  add_guidance(network, std::ssize(texts), embedded_guidance, made);
   return made;
 }
 

@@ -25,15 +25,16 @@ struct EmptyText {
 
 /// What a micro-batch's latents are conditioned on; latents, grids and time are left undefined. dropped: of
 /// each item, whether it is shown without its caption or class. Mask and rows of a dropped caption are those
-/// of the empty text.
+/// of the empty text. embedded_guidance: what a network with a guidance input is told.
 [[nodiscard]] model::LatentBatch conditions_of(const spec::DiffusionOptions& network,
                                                const loader::Batch& batch, const EmptyText& empty,
-                                               const std::vector<bool>& dropped);
+                                               const std::vector<bool>& dropped, double embedded_guidance);
 
 /// The same of encoded texts, one an item, each [T, D], and of their pooled vectors [B, P] where the network
-/// takes them.
+/// takes them; size: of the pictures, in pixels.
 [[nodiscard]] model::LatentBatch conditions_of_texts(const spec::DiffusionOptions& network,
                                                      const std::vector<at::Tensor>& texts,
-                                                     const at::Tensor& pooled, int64_t height, int64_t width);
+                                                     const at::Tensor& pooled, const stepplan::Bucket& size,
+                                                     double embedded_guidance);
 
 }  // namespace chiliad::generate

@@ -25,6 +25,7 @@ struct LatentTools {
   spec::DiffusionOptions network;
   spec::AutoencoderOptions space;
   std::unique_ptr<model::Autoencoder> autoencoder;
+  model::AutoencoderTiling tiling;
   std::unique_ptr<encode::CaptionEncoder> captions;  // null: classes
   bool is_flow = true;
 };
@@ -41,7 +42,9 @@ int64_t class_of(const std::string& prompt, int64_t classes) {
 }
 
 /// With the prompts, and where guided the same number without.
-model::LatentBatch conditions(const LatentTools& tools, const std::vector<Request>& batch, bool guided) {
+model::LatentBatch conditions(const LatentTools& tools, const std::vector<Request>& batch,
+                              const Steering& steering) {
+  const bool guided = steering.guided;
   const auto count = std::ssize(batch);
   if (tools.captions == nullptr) {
     model::LatentBatch made;
@@ -62,15 +65,15 @@ model::LatentBatch conditions(const LatentTools& tools, const std::vector<Reques
   }
   const bool takes_pooled = tools.network.pooled_channels > 0;
   return conditions_of_texts(tools.network, texts, takes_pooled ? at::stack(pooled) : at::Tensor(),
-                             batch[0].height, batch[0].width);
+                             {batch[0].width, batch[0].height}, steering.embedded_guidance);
 }
 
 class LatentDenoising final : public Denoising {
  public:
   LatentDenoising(const LatentTools& tools, const Network& network, const std::vector<Request>& batch,
-                  bool guided)
-      : tools_(tools), network_(network), batch_(batch), conditions_(conditions(tools, batch, guided)) {
-    rows_ = guided ? 2 : 1;
+                  const Steering& steering)
+      : tools_(tools), network_(network), batch_(batch), conditions_(conditions(tools, batch, steering)) {
+    rows_ = steering.guided ? 2 : 1;
   }
 
   at::Tensor noise() const override {
@@ -88,7 +91,8 @@ class LatentDenoising final : public Denoising {
     return network_(model::make_diffusion_input(tools_.network, input)).to(at::kFloat);
   }
   at::Tensor pictures(const at::Tensor& x) const override {
-    return tools_.autoencoder->decode(model::from_model_space(tools_.space, x)).permute({0, 2, 3, 1});
+    return tools_.autoencoder->decode(model::from_model_space(tools_.space, x), tools_.tiling)
+        .permute({0, 2, 3, 1});
   }
 
  private:
@@ -110,7 +114,8 @@ class LatentMaker final : public PictureMaker {
     }
     check_folder("encoders.pictures", run.encoders.pictures);
     tools_.autoencoder = std::make_unique<model::Autoencoder>(
-        model::Autoencoder::load(run.encoders.pictures, model::AutoencoderPrecision::kFp32));
+        model::Autoencoder::load(run.encoders.pictures, encode::autoencoder_precision(run.encoders)));
+    tools_.tiling = {run.encoders.tile, run.encoders.tile_overlap};
     features::ColumnSummary summary;
     summary.scaling_factor = tools_.autoencoder->options().scaling_factor;
     summary.shift_factor = tools_.autoencoder->options().shift_factor;
@@ -120,8 +125,9 @@ class LatentMaker final : public PictureMaker {
     if (!features::is_python(run.encoders.text)) check_folder("encoders.text", run.encoders.text);
     tools_.captions = encode::open_caption_encoder(run);
   }
-  std::unique_ptr<Denoising> begin(const std::vector<Request>& batch, bool guided) const override {
-    return std::make_unique<LatentDenoising>(tools_, network(), batch, guided);
+  std::unique_ptr<Denoising> begin(const std::vector<Request>& batch,
+                                   const Steering& steering) const override {
+    return std::make_unique<LatentDenoising>(tools_, network(), batch, steering);
   }
 
  private:

@@ -21,6 +21,12 @@ struct Request {
   uint64_t seed = 0;  ///< of its noise
 };
 
+/// How pictures are steered.
+struct Steering {
+  bool guided = false;             ///< predictions without the prompts are wanted too
+  double embedded_guidance = 1.0;  ///< what a network with a guidance input is told
+};
+
 /// Pictures of one size on their way from noise.
 class Denoising {
  public:
@@ -41,10 +47,9 @@ using Network = std::function<at::Tensor(layers::Carry)>;
 class PictureMaker {
  public:
   virtual ~PictureMaker() = default;
-  /// batch: of one size. guided: predictions without the prompts are wanted too. Throws InvalidInput for
-  /// prompts that the model cannot take.
+  /// batch: of one size. Throws InvalidInput for prompts that the model cannot take.
   [[nodiscard]] virtual std::unique_ptr<Denoising> begin(const std::vector<Request>& batch,
-                                                         bool guided) const = 0;
+                                                         const Steering& steering) const = 0;
   [[nodiscard]] const spec::RunFile& run() const { return run_; }
 
  protected:

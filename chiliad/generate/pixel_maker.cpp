@@ -66,8 +66,9 @@ class PixelDenoising final : public Denoising {
 class PixelMaker final : public PictureMaker {
  public:
   PixelMaker(const spec::RunFile& run, Network network) : PictureMaker(run, std::move(network)) {}
-  std::unique_ptr<Denoising> begin(const std::vector<Request>& batch, bool guided) const override {
-    return std::make_unique<PixelDenoising>(run(), network(), batch, guided);
+  std::unique_ptr<Denoising> begin(const std::vector<Request>& batch,
+                                   const Steering& steering) const override {
+    return std::make_unique<PixelDenoising>(run(), network(), batch, steering.guided);
   }
 };
 

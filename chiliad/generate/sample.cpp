@@ -1,6 +1,7 @@
 #include "chiliad/generate/sample.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -63,6 +64,17 @@ Walk discrete_walk(const objective::DiffusionObjective& objective, const spec::R
           1.0};
 }
 
+void check_guidance(const GuidanceOptions& guidance, const spec::ModelOptions& model) {
+  if (guidance.channels == 0) return;
+  const int64_t most = spec::is_latent_diffusion(model) ? model.latent_channels : 0;
+  if (guidance.channels <= most) return;
+  throw InvalidInput(
+      "guidance channels",
+      most == 0 ? fmt::format("expected 0 for family {}, which has no latents, got {}", model.family,
+                              guidance.channels)
+                : fmt::format("expected at most the {} of the latents, got {}", most, guidance.channels));
+}
+
 /// Pictures of one size. returns: [B, H, W, 3] uint8
 at::Tensor sample_batch(const PictureMaker& maker, const std::vector<Request>& batch,
                         const SamplerOptions& options) {
@@ -72,9 +84,10 @@ at::Tensor sample_batch(const PictureMaker& maker, const std::vector<Request>& b
   const int64_t tokens = batch[0].height / side * (batch[0].width / side);
   const Walk walk =
       objective.is_flow() ? flow_walk(run, options, tokens) : discrete_walk(objective, run, options);
-  const GuidanceOptions guidance{.scale = options.guidance};
-  const bool guided = needs_unconditional(guidance);
-  const auto denoising = maker.begin(batch, guided);
+  const bool guided = needs_unconditional(options.guidance);
+  const auto denoising = maker.begin(
+      batch, {.guided = guided,
+              .embedded_guidance = options.embedded_guidance.value_or(run.objective.embedded_guidance)});
   const auto count = static_cast<int64_t>(batch.size());
   at::Tensor x = denoising->noise();
   SamplerState state;
@@ -83,7 +96,7 @@ at::Tensor sample_batch(const PictureMaker& maker, const std::vector<Request>& b
     const double t = walk.sampler->times()[i] / walk.time_scale;
     at::Tensor output = denoising->predict(x, t);
     if (run.model.learned_variance) output = without_variance(output);
-    if (guided) output = guide(guidance, output.narrow(0, 0, count), output.narrow(0, count, count));
+    if (guided) output = guide(options.guidance, output.narrow(0, 0, count), output.narrow(0, count, count));
     if (objective.is_flow()) output = objective::to_velocity(run.objective, output, x, t);
     x = walk.sampler->step(output, x, static_cast<int64_t>(i), state);
   }
@@ -96,6 +109,7 @@ std::vector<HostArray> sample(const PictureMaker& maker, const std::vector<Reque
                               const SamplerOptions& options,
                               const std::function<void(int64_t, int64_t)>& progress) {
   const at::NoGradGuard no_grad;
+  check_guidance(options.guidance, maker.run().model);
   const int64_t side = spec::token_pixels(maker.run().model);
   std::map<std::pair<int32_t, int32_t>, std::vector<size_t>> by_size;
   for (size_t i = 0; i < requests.size(); ++i) {

@@ -49,6 +49,22 @@ LoaderMetrics read_loader(const Json& object) {
   return loader;
 }
 
+Json components_json(const ComponentSeconds& components) {
+  Json object = Json::object();
+  for (const auto& [name, seconds] : components)
+    object[name] = {{"forward", seconds.forward}, {"backward", seconds.backward}};
+  return object;
+}
+
+ComponentSeconds read_components(const Json& object) {
+  ComponentSeconds components;
+  for (const auto& [name, seconds] : object.items()) {
+    read(seconds, "forward", components[name].forward);
+    read(seconds, "backward", components[name].backward);
+  }
+  return components;
+}
+
 }  // namespace
 
 std::string StepMetrics::to_json() const {
@@ -61,6 +77,7 @@ std::string StepMetrics::to_json() const {
   }
   rows["other"] = other;
   object["seconds"] = std::move(rows);
+  if (!components.empty()) object["component_seconds"] = components_json(components);
   object["cpu"] = cpu;
   object["sent"] = sent;
   object["sent_by_tier"] = sent_by_tier;
@@ -96,6 +113,8 @@ StepMetrics StepMetrics::from_json(const std::string& text) {
       }
       read(object["seconds"], "other", metrics.other);
     }
+    if (object.contains("component_seconds"))
+      metrics.components = read_components(object["component_seconds"]);
     read(object, "cpu", metrics.cpu);
     read_map(object, "sent", metrics.sent);
     read_map(object, "sent_by_tier", metrics.sent_by_tier);

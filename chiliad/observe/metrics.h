@@ -23,6 +23,20 @@ struct LoaderMetrics {
   bool operator==(const LoaderMetrics&) const = default;
 };
 
+/// Seconds that layers took.
+struct PassSeconds {
+  double forward = 0.0;
+  double backward = 0.0;
+  PassSeconds& operator+=(const PassSeconds& more) {
+    forward += more.forward;
+    backward += more.backward;
+    return *this;
+  }
+  bool operator==(const PassSeconds&) const = default;
+};
+/// By component of the model ("backbone").
+using ComponentSeconds = std::map<std::string, PassSeconds>;
+
 /// One line of metrics.jsonl: means and sums over the steps since the line before. docs/formats/metrics.md.
 struct StepMetrics {
   int64_t step = 0;   ///< steps done
@@ -37,6 +51,7 @@ struct StepMetrics {
   double wall = 0.0;                       ///< seconds since the line before
   std::array<double, kNumRows> seconds{};  ///< rows of the time account, over the same steps
   double other = 0.0;                      ///< remainder, seconds
+  ComponentSeconds components;             ///< what forward and backward are made of, but for the loss
   double cpu = 0.0;                        ///< CPU seconds of all threads of the rank, over the same steps
   std::map<std::string, int64_t> sent;     ///< bytes that the rank sent, by kind of traffic ("gather")
   std::map<std::string, int64_t> sent_by_tier;  ///< the same by how far they went ("machine", "network")

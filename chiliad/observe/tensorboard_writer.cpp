@@ -89,6 +89,9 @@ std::vector<Scalar> scalars_of(const StepMetrics& metrics) {
                        metrics.seconds[static_cast<size_t>(row)] / metrics.wall});
   }
   scalars.push_back({"time/other", metrics.other / metrics.wall});
+  for (const auto& [name, seconds] : metrics.components) {
+    scalars.push_back({"component/" + name, (seconds.forward + seconds.backward) / metrics.wall});
+  }
   return scalars;
 }
 

@@ -5,6 +5,18 @@
 
 namespace chiliad::optim {
 
+EmaOptions ema_options(const spec::OptimizerOptions& options) {
+  EmaOptions made;
+  made.decay = options.ema;
+  if (options.ema_warmup == "none") made.warmup = EmaWarmup::kNone;
+  if (options.ema_warmup == "power") made.warmup = EmaWarmup::kPower;
+  made.inv_gamma = options.ema_inv_gamma;
+  made.power = options.ema_power;
+  made.update_after_step = options.ema_after;
+  made.min_decay = options.ema_min;
+  return made;
+}
+
 double ema_decay(const EmaOptions& options, int64_t update) {
   if (options.warmup == EmaWarmup::kNone) return options.decay;
   const auto n = static_cast<double>(update - options.update_after_step - 1);

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "chiliad/spec/options/optimizer.h"
+
 namespace chiliad::optim {
 
 /// How the decay of a moving average of weights rises to its final value.
@@ -19,6 +21,8 @@ struct EmaOptions {
   int64_t update_after_step = 0;  ///< with a warm-up: updates after which the average starts to lag
   double min_decay = 0.0;         ///< with a warm-up: smallest value once it lags
 };
+
+[[nodiscard]] EmaOptions ema_options(const spec::OptimizerOptions& options);
 
 /// Decay at optimizer update `update` (from 1). With a warm-up n = update - update_after_step - 1; while n <=
 /// 0 the decay is 0: the average is the parameter itself.   Source: diffusers EMAModel.get_decay; kNone: DiT.

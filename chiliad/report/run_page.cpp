@@ -142,6 +142,20 @@ std::string curves(const RunData& run) {
   return section("Curves", "<div class=\"charts\">" + charts + "</div>\n");
 }
 
+/// Forward and backward by component of the model.
+Table components(const RunData& run, double wall) {
+  observe::ComponentSeconds sums;
+  for (const auto& line : run.metrics) {
+    for (const auto& [name, seconds] : line.components) sums[name] += seconds;
+  }
+  Table table({"component", "forward, s", "backward, s", "share"});
+  for (const auto& [name, seconds] : sums) {
+    table.add({name, fmt::format("{:.3f}", seconds.forward), fmt::format("{:.3f}", seconds.backward),
+               wall > 0.0 ? percent((seconds.forward + seconds.backward) / wall) : "-"});
+  }
+  return table;
+}
+
 std::string time_account(const RunData& run) {
   if (run.metrics.empty()) return "";
   std::vector<Curve> rows;
@@ -160,10 +174,11 @@ std::string time_account(const RunData& run) {
     table.add({row.name, fmt::format("{:.3f}", sum), wall > 0.0 ? percent(sum / wall) : "-"});
   }
   table.add({"all", fmt::format("{:.3f}", wall), ""});
+  const Table parts = components(run, wall);
   return section("Where the time went",
                  "<div class=\"charts\">" +
                      share_chart(steps_of(run), rows, {"Share of the wall time", "%", true, marks_of(run)}) +
-                     "</div>\n" + table.to_html());
+                     "</div>\n" + table.to_html() + (parts.empty() ? "" : parts.to_html()));
 }
 
 std::string balance(const RunData& run) {

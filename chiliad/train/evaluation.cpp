@@ -1,6 +1,7 @@
 #include "chiliad/train/evaluation.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -155,7 +156,8 @@ void Evaluation::make_samples(int64_t step, const std::filesystem::path& folder)
   }
   generate::SamplerOptions options;
   options.steps = static_cast<int>(run_.evaluation.solver_steps);
-  options.guidance = run_.evaluation.guidance;
+  options.guidance = generate::guidance_options(run_.evaluation);
+  if (run_.evaluation.embedded_guidance > 0.0) options.embedded_guidance = run_.evaluation.embedded_guidance;
   const bool averaged = run_.optimizer.ema > 0.0;
   if (averaged) swap_averages(*setup_.shards);
   const auto made = generate::sample(maker(), requests, options, {});

@@ -87,7 +87,8 @@ class LatentSlot final : public SlotTask {
     std::vector<bool> dropped;
     for (const auto& item : batch.items)
       dropped.push_back(objective::draw_caption_dropout(setting.run.objective, item.draw_key));
-    inputs_ = generate::conditions_of(setting.network, batch, setting.empty, dropped);
+    inputs_ = generate::conditions_of(setting.network, batch, setting.empty, dropped,
+                                      setting.run.objective.embedded_guidance);
   }
 
   layers::Carry inputs() override {

@@ -259,7 +259,7 @@ void StepStage::optimize(int32_t layer) {
   options.eps = run_.optimizer.eps;
   options.step = settings_.update;
   options.grad_scale = grad_scale_;
-  options.ema = optim::ema_decay({.decay = run_.optimizer.ema}, settings_.update);
+  options.ema = optim::ema_decay(optim::ema_options(run_.optimizer), settings_.update);
   for (const auto& piece : shard.layout().owned_pieces()) {
     options.weight_decay = piece.param->decay ? run_.optimizer.weight_decay : 0.0;
     float* average = shard.average();

@@ -26,24 +26,39 @@ namespace {
 
 constexpr int64_t kMaxSkippedUpdates = 20;
 
-/// Charges instructions to the rows of the time account and tells the progress page.
+/// Charges instructions to the rows of the time account and to components, and tells the progress page.
 class StepClock final : public schedule::Watcher {
  public:
-  StepClock(observe::TimeAccount& account, int64_t step, const StepWatcher& watcher, StepTrace trace)
-      : account_(account), step_(step), watcher_(watcher), trace_(std::move(trace)) {}
+  StepClock(observe::TimeAccount& account, const Clock& clock, const spec::LayerTable& table, int64_t step,
+            const StepWatcher& watcher, StepTrace trace)
+      : account_(account),
+        clock_(clock),
+        table_(table),
+        step_(step),
+        watcher_(watcher),
+        trace_(std::move(trace)) {}
 
   void before(int32_t index, const schedule::Instruction& instruction) override {
     if (watcher_) watcher_(step_, index, instruction);
     trace_.before();
+    start_ = clock_.now();
     scope_.emplace(account_, row_of(instruction.op));
     injected_delay(row_of(instruction.op));
   }
   void after(int32_t, const schedule::Instruction& instruction) override {
     scope_.reset();
+    charge_component(instruction);
     trace_.after(instruction);
   }
+  [[nodiscard]] const observe::ComponentSeconds& components() const { return components_; }
 
  private:
+  void charge_component(const schedule::Instruction& instruction) {
+    const bool forward = instruction.op == schedule::Op::kForward;
+    if (!forward && instruction.op != schedule::Op::kBackward) return;
+    auto& component = components_[table_.layers[static_cast<size_t>(instruction.layer)].component];
+    (forward ? component.forward : component.backward) += to_seconds(clock_.now() - start_);
+  }
   static observe::Row row_of(schedule::Op op) {
     switch (op) {
       case schedule::Op::kLoad:
@@ -61,9 +76,13 @@ class StepClock final : public schedule::Watcher {
   }
 
   observe::TimeAccount& account_;
+  const Clock& clock_;
+  const spec::LayerTable& table_;
   int64_t step_;
   const StepWatcher& watcher_;
   StepTrace trace_;
+  Nanoseconds start_{0};
+  observe::ComponentSeconds components_;
   std::optional<observe::TimeAccount::Scope> scope_;
 };
 
@@ -233,8 +252,10 @@ StepReport Trainer::run_step(bool stop_requested, const StepWatcher& watcher) {
   maybe_spoil_data(*setup_.mesh, loaded);
   stage_->begin(std::move(loaded),
                 {report.lr, num_updates_ + 1, flops, proven.digest, stop_requested, check});
-  StepClock step_clock(account_, report.step, watcher, StepTrace(trace, *setup_.clock));
+  StepClock step_clock(account_, *setup_.clock, table_, report.step, watcher,
+                       StepTrace(trace, *setup_.clock));
   schedule::execute(proven.program, *stage_, step_clock);
+  report.components = step_clock.components();
 
   report.agreement = stage_->agreement();
   report.updated = stage_->updated();

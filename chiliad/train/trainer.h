@@ -15,6 +15,7 @@
 #include "chiliad/layers/layer.h"
 #include "chiliad/loader/loader.h"
 #include "chiliad/loader/run_inputs.h"
+#include "chiliad/observe/metrics.h"
 #include "chiliad/observe/time_account.h"
 #include "chiliad/observe/trace_recorder.h"
 #include "chiliad/parallel/mesh.h"
@@ -56,6 +57,7 @@ struct StepReport {
   std::vector<stepplan::Amendment> amendments;  ///< newly agreed, to be made durable before the next step
   std::string data_excess;  ///< why the run must stop, once they are: too much of the data is bad
   observe::TimeAccount::Report account;
+  observe::ComponentSeconds components;
 };
 
 /// Told of phases, e.g. for the progress page: (step, instruction index, instruction).

@@ -108,6 +108,7 @@ class MetricsSum {
     line_.wall += report.account.wall;
     line_.other += report.account.other;
     for (size_t row = 0; row < line_.seconds.size(); ++row) line_.seconds[row] += report.account.seconds[row];
+    for (const auto& [name, seconds] : report.components) line_.components[name] += seconds;
     imbalance_ += report.agreement.imbalance;
     ++steps_;
   }

@@ -1,6 +1,7 @@
 // interop-forward KIND FOLDER INPUTS OUTPUTS: what a model in the Hugging Face layout gives for the tensors
 // of one safetensors file, as the tests of label interop compare it with diffusers and transformers.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <fmt/core.h>
 
 #include <cstring>

@@ -1,6 +1,7 @@
 #include "chiliad/model/text_encoder/text_encoder.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 

@@ -15,9 +15,10 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/spec/bucket_tables.h"
+#include "chiliad/spec/detail/family_sets.h"
+#include "chiliad/spec/detail/owned_options.h"
 #include "chiliad/spec/detail/sections.h"
 #include "chiliad/spec/detail/sources_rule.h"
-#include "chiliad/spec/detail/value.h"
 #include "chiliad/spec/layer_table.h"
 #include "chiliad/spec/tensor_shard.h"
 
@@ -25,112 +26,6 @@ namespace chiliad::spec::detail {
 namespace {
 
 using Found = std::optional<Conflict>;
-
-/// Options that only some families or scalings have: each keeps its default elsewhere.
-struct Belongs {
-  std::vector<std::string_view> names;
-  std::string_view owner;
-  bool (*applies)(const ModelOptions&);
-};
-
-bool is_any(const ModelOptions& model, std::initializer_list<std::string_view> families) {
-  return std::find(families.begin(), families.end(), model.family) != families.end();
-}
-bool is_scaled(const ModelOptions& model) {
-  return model.rope_scaling != "none";
-}
-bool is_llama3(const ModelOptions& model) {
-  return model.rope_scaling == "llama3";
-}
-bool is_dynamic(const ModelOptions& model) {
-  return model.rope_scaling == "dynamic";
-}
-bool is_yarn(const ModelOptions& model) {
-  return model.rope_scaling == "yarn";
-}
-
-bool has_original_context(const ModelOptions& model) {
-  return is_dynamic(model) || is_llama3(model) || is_yarn(model);
-}
-
-const std::vector<Belongs>& owned_options() {
-  static const std::vector<Belongs> kOwned{
-      {{"width", "depth", "heads"},
-       "transformers",
-       [](const ModelOptions& model) { return !is_autoencoder(model); }},
-      {{"patch"},
-       "diffusion transformers (pixel_dit, dit, pixart, sd3, flux)",
-       [](const ModelOptions& model) { return model.family == "pixel_dit" || is_latent_diffusion(model); }},
-      {{"text_max_tokens"}, "families with captions (pixel_dit, pixart, sd3, flux)", reads_captions},
-      {{"mlp_ratio", "text_layers"},
-       "model.family pixel_dit",
-       [](const ModelOptions& model) { return is_any(model, {"pixel_dit"}); }},
-      {{"latent_channels"},
-       "model.family dit, pixart, sd3, flux or autoencoder",
-       [](const ModelOptions& model) { return is_latent_diffusion(model) || is_autoencoder(model); }},
-      {{"latent_pixels"}, "model.family dit, pixart, sd3 or flux", is_latent_diffusion},
-      {{"learned_variance"},
-       "model.family dit or pixart",
-       [](const ModelOptions& model) {
-         return is_any(model, {"dit", "pixart"});
-       }},
-      {{"sample_size"},
-       "model.family dit, pixart or sd3",
-       [](const ModelOptions& model) {
-         return is_any(model, {"dit", "pixart", "sd3"});
-       }},
-      {{"text_channels"},
-       "model.family pixart, sd3 or flux",
-       [](const ModelOptions& model) {
-         return is_any(model, {"pixart", "sd3", "flux"});
-       }},
-      {{"pooled_channels"},
-       "model.family sd3 or flux",
-       [](const ModelOptions& model) {
-         return is_any(model, {"sd3", "flux"});
-       }},
-      {{"classes"}, "model.family dit", [](const ModelOptions& model) { return is_any(model, {"dit"}); }},
-      {{"interpolation_scale", "size_conditions"},
-       "model.family pixart",
-       [](const ModelOptions& model) { return is_any(model, {"pixart"}); }},
-      {{"max_positions", "dual_attention_layers", "qk_norm"},
-       "model.family sd3",
-       [](const ModelOptions& model) { return is_any(model, {"sd3"}); }},
-      {{"single_depth", "guidance_input", "rope_axes"},
-       "model.family flux",
-       [](const ModelOptions& model) { return is_any(model, {"flux"}); }},
-      {{"stage_channels", "layers_per_stage", "norm_groups", "quant_convs", "middle_attention"},
-       "model.family autoencoder",
-       is_autoencoder},
-      {{"kv_heads", "head_size", "mlp_width", "vocabulary", "rope_theta", "rope_scaling", "norm_eps", "tied"},
-       "model.family llama or qwen2",
-       is_language_model},
-      {{"attention_bias", "mlp_bias"},
-       "model.family llama",
-       [](const ModelOptions& model) { return model.family == "llama"; }},
-      {{"rope_factor"}, "model.rope_scaling linear, dynamic, llama3 or yarn", is_scaled},
-      {{"rope_original_context"}, "model.rope_scaling dynamic, llama3 or yarn", has_original_context},
-      {{"rope_low_frequency", "rope_high_frequency"}, "model.rope_scaling llama3", is_llama3},
-      {{"rope_beta_fast", "rope_beta_slow", "rope_attention_factor"}, "model.rope_scaling yarn", is_yarn},
-  };
-  return kOwned;
-}
-
-Found check_owned(const RunFile& file) {
-  const Section& section = *find_section("model");
-  const RunFile defaults;
-  for (const Belongs& belongs : owned_options()) {
-    if (belongs.applies(file.model)) continue;
-    for (const std::string_view name : belongs.names) {
-      const Option& option = *find_option(section, name);
-      if (option.access.value(file) == option.access.value(defaults)) continue;
-      return Conflict{fmt::format("model.{}", name),
-                      fmt::format("belongs to {}: expected {} here, got {}. Remove it", belongs.owner,
-                                  format_value(option, defaults), format_value(option, file))};
-    }
-  }
-  return std::nullopt;
-}
 
 Found check_heads(const ModelOptions& model) {
   if (model.head_size == 0 && model.width % model.heads != 0) {
@@ -344,7 +239,7 @@ Found check_evaluation(const RunFile& file) {
   return std::nullopt;
 }
 
-/// Options of one kind of loss keep their defaults in the others.
+/// Kinds of loss have families, and predictions that they know.
 Found check_objective(const RunFile& file) {
   const ObjectiveOptions& objective = file.objective;
   const std::string wanted = is_autoencoder(file.model) ? "reconstruction" : "";
@@ -356,28 +251,6 @@ Found check_objective(const RunFile& file) {
   }
   if (objective.kind == "ddpm" && file.model.family == "pixel_dit")
     return Conflict{"objective.kind", "expected flow for family pixel_dit, got ddpm. Change one of them"};
-  struct Owned {
-    std::string_view kind;
-    std::vector<std::string_view> names;
-  };
-  static const std::vector<Owned> kOwned{
-      {"flow",
-       {"loss", "min_time", "times", "times_mean", "times_std", "mode_scale", "shift", "dynamic_shift"}},
-      {"ddpm",
-       {"noise_schedule", "beta_start", "beta_end", "train_steps", "zero_terminal_snr", "min_snr_gamma"}},
-      {"reconstruction", {"error", "kl_weight", "perceptual", "perceptual_weight"}}};
-  const Section& section = *find_section("objective");
-  const RunFile defaults;
-  for (const Owned& owned : kOwned) {
-    if (owned.kind == objective.kind) continue;
-    for (const std::string_view name : owned.names) {
-      const Option& option = *find_option(section, name);
-      if (option.access.value(file) == option.access.value(defaults)) continue;
-      return Conflict{fmt::format("objective.{}", name),
-                      fmt::format("belongs to objective.kind {}: expected {} here, got {}. Remove it",
-                                  owned.kind, format_value(option, defaults), format_value(option, file))};
-    }
-  }
   if (objective.prediction == "noise" && objective.kind != "ddpm")
     return Conflict{
         "objective.prediction",
@@ -577,7 +450,7 @@ Found check_unavailable(const RunFile& file) {
 
 Found find_conflict(const RunFile& file) {
   if (auto conflict = check_extension(file)) return conflict;
-  if (auto conflict = check_owned(file)) return conflict;
+  if (auto conflict = find_foreign_option(file)) return conflict;
   if (auto conflict = check_latents(file)) return conflict;
   if (!is_autoencoder(file.model)) {
     if (auto conflict = check_heads(file.model)) return conflict;

@@ -31,6 +31,14 @@ Section encoders_section() {
           {"dtype", at<&O::dtype>, ChoiceRule{{"fp32", "bf16"}}, kFixed, "of what is stored"},
           {"batch", at<&O::batch>, WholeRule{1, 4096}, kFixed,
            "items that go through an encoder together; another one rounds differently"},
+          {"compute", at<&O::compute>, ChoiceRule{{"fp32", "bf16"}}, kFixed,
+           "what encoders, and the decoder of generated pictures, hold and compute in"},
+          {"tile", at<&O::tile>, WholeRule{0, 1 << 20}, kFixed,
+           "sides in pixels of what the autoencoder sees of a picture at once, for large ones (usual: 512); "
+           "0: "
+           "all of it"},
+          {"tile_overlap", at<&O::tile_overlap>, WholeRule{0, 1 << 20}, kFixed,
+           "pixels that neighbouring tiles share and blend (usual: 128)"},
       }};
 }
 

@@ -26,7 +26,14 @@ Section evaluation_section() {
               {"prompts", at<&O::prompts>, TextListRule{"", "texts", true}, kFree,
                "what those pictures are made from"},
               {"solver_steps", at<&O::solver_steps>, WholeRule{1, 1000}, kFree, "of each picture"},
-              {"guidance", at<&O::guidance>, NumberRule{0.0, 100.0}, kFree, "of those pictures; 1: none"},
+              {"guidance", at<&O::guidance>, NumberRule{0.0, 100.0}, kFree,
+               "of those pictures; none at 1, with form from_conditional at 0"},
+              {"guidance_form", at<&O::guidance_form>, ChoiceRule{{"from_unconditional", "from_conditional"}},
+               kFree, "c with and u without the prompt: u + guidance * (c - u), or c + guidance * (c - u)"},
+              {"guidance_channels", at<&O::guidance_channels>, WholeRule{0, 4096}, kFree,
+               "first channels of the latents that are guided (DiT: 3); 0: all"},
+              {"embedded_guidance", at<&O::embedded_guidance>, NumberRule{0.0, 100.0}, kFree,
+               "model.guidance_input: the scale that the network is told; 0: objective.embedded_guidance"},
           }};
 }
 

@@ -71,6 +71,8 @@ Section objective_section() {
            "reconstruction: weight of that error beside the error of a pixel"},
           {"caption_dropout", at<&O::caption_dropout>, NumberRule{0.0, 1.0, false, false}, kFixed,
            "fraction of items that are trained without their caption, or class"},
+          {"embedded_guidance", at<&O::embedded_guidance>, NumberRule{0.0, 100.0}, kFixed,
+           "model.guidance_input: the guidance scale that the network is told in training"},
       }};
 }
 

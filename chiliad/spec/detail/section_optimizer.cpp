@@ -35,10 +35,20 @@ Section optimizer_section() {
           {"frozen", at<&O::frozen>,
            TextListRule{.pattern = "^[a-z_]+$", .words = "components of the model", .may_be_empty = true},
            kFixed,
-           "components that are not trained (no gradients, no optimizer state): text_encoder, embedding, "
-           "backbone, head"},
+           "components that are not trained (no gradients, no optimizer state), by the names that --check "
+           "lists: embedding, backbone, head, text_encoder, positions, encoder, decoder"},
           {"ema", at<&O::ema>, NumberRule{0.0, 1.0, false, true}, kFixed,
            "decay of the moving average of the weights; 0: none"},
+          {"ema_warmup", at<&O::ema_warmup>, ChoiceRule{{"rational", "power", "none"}}, kFixed,
+           "how that decay rises, n updates after ema_after: rational (1 + n) / (10 + n), power 1 - (1 + n / "
+           "ema_inv_gamma)^-ema_power, none: not at all (DiT)"},
+          {"ema_inv_gamma", at<&O::ema_inv_gamma>, NumberRule{0.0, 1e9, true, false}, kFixed,
+           "see ema_warmup"},
+          {"ema_power", at<&O::ema_power>, NumberRule{0.0, 10.0, true, false}, kFixed, "see ema_warmup"},
+          {"ema_after", at<&O::ema_after>, WholeRule{0, 1'000'000'000}, kFixed,
+           "with a warm-up: updates up to which the average is the weights themselves"},
+          {"ema_min", at<&O::ema_min>, NumberRule{0.0, 1.0, false, true}, kFixed,
+           "with a warm-up: least decay after those"},
       }};
 }
 

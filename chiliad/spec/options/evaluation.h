@@ -13,7 +13,10 @@ struct EvaluationOptions {
   int64_t samples_every = 0;  ///< steps between pictures made from the prompts; 0: none
   std::vector<std::string> prompts;
   int64_t solver_steps = 20;
-  double guidance = 2.0;  ///< 1: none
+  double guidance = 2.0;                             ///< 1: none; from_conditional, 0: none
+  std::string guidance_form = "from_unconditional";  ///< or from_conditional (generate/guidance.h)
+  int64_t guidance_channels = 0;                     ///< of the latents, that are guided; 0: all
+  double embedded_guidance = 0.0;  ///< of networks with a guidance input; 0: objective.embedded_guidance
 };
 
 }  // namespace chiliad::spec

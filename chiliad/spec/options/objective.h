@@ -38,7 +38,8 @@ struct ObjectiveOptions {
   std::string perceptual = {};     ///< a TorchScript file of a feature network; empty: no such loss
   double perceptual_weight = 1.0;  ///< of the features' mean squared difference
 
-  double caption_dropout = 0.1;  ///< or classes'
+  double caption_dropout = 0.1;    ///< or classes'
+  double embedded_guidance = 1.0;  ///< the scale that a network with a guidance input is told in training
 
   /// A loss of an extension, in the place of `kind`'s (spec/extension.h). Shared by all copies of the
   /// options, unchanged once the run file is read.

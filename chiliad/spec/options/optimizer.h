@@ -22,6 +22,12 @@ struct OptimizerOptions {
   double decay_fraction = 1.0;      ///< linear: the last part of the run over which the rate falls to 0
   std::vector<std::string> frozen;  ///< components that are not trained: no gradients, no optimizer state
   double ema = 0.0;                 ///< decay of the moving average of the weights; 0: none
+  // How that decay rises to its final value (optim/ema.h, where the formulas are).
+  std::string ema_warmup = "rational";  ///< none, rational or power
+  double ema_inv_gamma = 1.0;           ///< power
+  double ema_power = 2.0 / 3.0;         ///< power
+  int64_t ema_after = 0;                ///< updates before which the average is the weights themselves
+  double ema_min = 0.0;                 ///< least decay after those
 
   [[nodiscard]] bool trains(const std::string& component) const {
     return std::find(frozen.begin(), frozen.end(), component) == frozen.end();

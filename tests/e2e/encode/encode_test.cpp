@@ -179,6 +179,60 @@ class Broken:
   EXPECT_THAT(missing.err, HasSubstr("Nobody"));
 }
 
+/// In bf16 and in tiles: other columns beside the first ones, and pictures decoded the same way.
+TEST_F(EncodeTest, EncodersComputeAsDeclared) {
+  make("pixart", 12);
+  ASSERT_EQ(encode().exit_code, 0);
+  const auto first = bytes();
+  const std::vector<std::string> declared{"--set", "encoders.compute=bf16",  "--set", "encoders.tile=16",
+                                          "--set", "encoders.tile_overlap=8"};
+  const auto with = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), declared.begin(), declared.end());
+    return chiliad(arguments);
+  };
+  const auto stale = with({"train", run_file()});
+  EXPECT_EQ(stale.exit_code, 2);
+  EXPECT_THAT(stale.err, HasSubstr("encoders.compute"));
+  ASSERT_EQ(with({"encode", run_file(), "--quiet"}).exit_code, 0);
+  EXPECT_EQ(bytes().size(), 2 * first.size());
+  const auto trained = with({"train", run_file()});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const auto run = (folder_.path() / "run").string();
+  const auto pictures = [&](const std::string& name, std::vector<std::string> more) {
+    const auto file = folder_.path() / name;
+    more.insert(more.begin(), {"generate", run, "--prompt", "a", "--steps", "2", "--out", file.string()});
+    const auto result = chiliad(more);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return io::read_text(file, 1 << 20);
+  };
+  EXPECT_NE(pictures("tiles.png", {}),
+            pictures("whole.png", {"--set", "encoders.tile=0", "--set", "encoders.tile_overlap=0"}));
+  const auto odd = chiliad({"encode", run_file(), "--set", "encoders.tile=18"});
+  EXPECT_EQ(odd.exit_code, 2);
+  EXPECT_THAT(odd.err, HasSubstr("tile and overlap: expected multiples of 4"));
+}
+
+/// Networks with a guidance input are told a scale, in training and where pictures are made.
+TEST_F(EncodeTest, EmbeddedGuidanceIsAnInput) {
+  make("flux", 12);
+  ASSERT_EQ(encode().exit_code, 0);
+  const auto run = (folder_.path() / "run").string();
+  const auto trained = chiliad({"train", run_file(), "--set", "model.guidance_input=true", "--set",
+                                "objective.embedded_guidance=3.5", "--set", "optimizer.lr=0.05"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const auto pictures = [&](const std::string& name, std::vector<std::string> more) {
+    const auto file = folder_.path() / name;
+    more.insert(more.begin(), {"generate", run, "--prompt", "a", "--steps", "2", "--guidance", "1", "--out",
+                               file.string()});
+    const auto result = chiliad(more);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return io::read_text(file, 1 << 20);
+  };
+  const auto usual = pictures("usual.png", {});
+  EXPECT_EQ(pictures("said.png", {"--embedded-guidance", "3.5"}), usual);
+  EXPECT_NE(pictures("other.png", {"--embedded-guidance", "50"}), usual);
+}
+
 TEST_F(EncodeTest, RecipesPassTheCheckBeforeAnythingIsEncoded) {
   make("pixart", 6);
   const auto recipes = fs::path(CHILIAD_TEST_DATA).parent_path().parent_path() / "recipes";
@@ -190,6 +244,11 @@ TEST_F(EncodeTest, RecipesPassTheCheckBeforeAnythingIsEncoded) {
     EXPECT_EQ(result.exit_code, 0) << name << ": " << result.err;
     EXPECT_THAT(result.out, HasSubstr("The run file is good")) << name;
   }
+  // It starts from published weights, which are not here.
+  const auto sd3 = chiliad({"train", (recipes / "sd3/sd3-medium-finetune.yaml").string(), "--check", "--set",
+                            "data.index=" + (folder_.path() / "index").string()});
+  EXPECT_EQ(sd3.exit_code, 2);
+  EXPECT_THAT(sd3.err, HasSubstr("stable-diffusion-3-medium/transformer"));
 }
 
 /// Runs that hardly learn, of the same first weights: their validation losses differ by what measures them.

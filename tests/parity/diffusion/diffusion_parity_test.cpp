@@ -1,6 +1,7 @@
 // DiT, PixArt, SD3 and Flux against values of diffusers: every block, the output, the loss and every
 // gradient.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,5 +1,6 @@
 // Llama and Qwen2 against values of transformers: hidden states, logits, loss and every gradient.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

@@ -49,10 +49,11 @@ class SampleTest : public testing::Test {
     return tensor;
   }
 
-  std::vector<HostArray> make(const std::vector<Request>& requests, int max_batch = 32) const {
+  std::vector<HostArray> make(const std::vector<Request>& requests,
+                              const GuidanceOptions& guidance = {.scale = 2.0}) const {
     const auto maker = make_picture_maker(
         model_->run(), [this](layers::Carry carry) { return model_->predict(std::move(carry)); });
-    return sample(*maker, requests, {.steps = 4, .guidance = 2.0, .max_batch = max_batch}, {});
+    return sample(*maker, requests, {.steps = 4, .guidance = guidance}, {});
   }
 
   test::TempDir dir_;
@@ -84,6 +85,25 @@ TEST_F(SampleTest, SeedsGiveOtherPictures) {
 TEST_F(SampleTest, PromptsChangeThePicture) {
   const auto made = make({{"a cat", 16, 8, 3}, {"something else", 16, 8, 3}});
   EXPECT_GT(largest_difference(made[0], made[1]), 0);
+}
+
+TEST_F(SampleTest, FormsOfGuidanceAgree) {
+  const Request wanted{"a cat", 16, 8, 3};
+  const auto from_conditional = make({wanted}, {.scale = 2.0, .form = GuidanceForm::kFromConditional});
+  EXPECT_EQ(largest_difference(make({wanted}, {.scale = 3.0})[0], from_conditional[0]), 0);
+  EXPECT_GT(largest_difference(make({wanted}, {.scale = 2.0})[0], from_conditional[0]), 0);
+  const auto unguided = make({wanted}, {.scale = 0.0, .form = GuidanceForm::kFromConditional});
+  EXPECT_EQ(largest_difference(make({wanted}, {.scale = 1.0})[0], unguided[0]), 0);
+}
+
+TEST_F(SampleTest, GuidesChannelsOfLatentsAlone) {
+  try {
+    (void)make({{"a cat", 16, 8, 3}}, {.scale = 2.0, .channels = 3});
+    FAIL() << "no exception";
+  } catch (const InvalidInput& error) {
+    EXPECT_NE(std::string(error.what()).find("expected 0 for family pixel_dit"), std::string::npos)
+        << error.what();
+  }
 }
 
 TEST_F(SampleTest, RefusesSidesThatAreNoMultipleOfThePatch) {

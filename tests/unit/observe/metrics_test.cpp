@@ -26,6 +26,7 @@ TEST(StepMetricsTest, ReadsBackWhatItWrites) {
   metrics.sent = {{"gather", 4096}, {"control", 16}};
   metrics.sent_by_tier = {{"machine", 4112}};
   metrics.loader = LoaderMetrics{3, 8, 2, 1 << 20, 1, 1, "decoding"};
+  metrics.components = {{"backbone", {1.5, 3.25}}, {"head", {0.0, 0.125}}};
   EXPECT_EQ(StepMetrics::from_json(metrics.to_json()), metrics);
 }
 

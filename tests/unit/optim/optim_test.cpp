@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "chiliad/base/error.h"
 #include "chiliad/optim/ema.h"
 #include "chiliad/optim/learning_rate.h"
@@ -43,6 +45,24 @@ TEST(EmaDecayTest, RisesToItsFinalValue) {
 
 TEST(EmaDecayTest, WithoutWarmupItIsConstant) {
   EXPECT_EQ(ema_decay({.decay = 0.9, .warmup = EmaWarmup::kNone}, 1), 0.9);
+}
+
+TEST(EmaDecayTest, FollowsTheRunFile) {
+  spec::OptimizerOptions run;
+  run.ema = 0.999;
+  EXPECT_EQ(ema_decay(ema_options(run), 11), 11.0 / 20.0);  // rational
+  run.ema_warmup = "none";
+  EXPECT_EQ(ema_decay(ema_options(run), 1), 0.999);
+  run.ema_warmup = "power";
+  run.ema_power = 0.5;
+  run.ema_inv_gamma = 2.0;
+  run.ema_after = 3;
+  run.ema_min = 0.1;
+  EXPECT_EQ(ema_decay(ema_options(run), 4), 0.0);
+  EXPECT_DOUBLE_EQ(ema_decay(ema_options(run), 5), 1.0 - 1.0 / std::sqrt(1.5));
+  EXPECT_EQ(ema_decay(ema_options(run), 10), 0.5);
+  run.ema_min = 0.75;
+  EXPECT_EQ(ema_decay(ema_options(run), 5), 0.75);
 }
 
 }  // namespace

@@ -79,6 +79,12 @@ TEST(LatentOptionsTest, ObjectivesOwnTheirOptions) {
   EXPECT_THAT(pixart_with({"objective.min_snr_gamma=5"}), HasSubstr("belongs to objective.kind ddpm"));
   EXPECT_THAT(pixart_with({"objective.kind=ddpm", "objective.shift=2"}),
               HasSubstr("belongs to objective.kind flow"));
+  EXPECT_THAT(pixart_with({"objective.mode_scale=1"}), HasSubstr("belongs to objective.times mode"));
+  EXPECT_THAT(pixart_with({"objective.dynamic_shift=true", "objective.shift=3"}),
+              HasSubstr("belongs to runs without objective.dynamic_shift"));
+  EXPECT_THAT(pixart_with({"objective.kind=ddpm", "objective.prediction=noise", "model.learned_variance=true",
+                           "objective.min_snr_gamma=5"}),
+              HasSubstr("belongs to models without learned_variance"));
   EXPECT_THAT(pixart_with({"objective.kind=reconstruction"}),
               HasSubstr("expected flow or ddpm for family pixart"));
   EXPECT_THAT(pixart_with({"objective.prediction=noise"}), HasSubstr("expected sample or velocity"));
@@ -87,6 +93,17 @@ TEST(LatentOptionsTest, ObjectivesOwnTheirOptions) {
   EXPECT_THAT(
       pixart_with({"objective.kind=ddpm", "objective.prediction=noise", "objective.zero_terminal_snr=true"}),
       HasSubstr("Did you mean prediction velocity?"));
+}
+
+TEST(LatentOptionsTest, WhatNothingReadsIsRefused) {
+  EXPECT_THAT(pixart_with({"optimizer.decay=cosine", "optimizer.decay_fraction=0.5"}),
+              HasSubstr("optimizer.decay_fraction: belongs to optimizer.decay linear"));
+  EXPECT_THAT(pixart_with({"optimizer.ema_warmup=none"}), HasSubstr("belongs to runs with optimizer.ema"));
+  EXPECT_THAT(pixart_with({"optimizer.ema=0.9", "optimizer.ema_power=0.5"}),
+              HasSubstr("belongs to optimizer.ema_warmup power"));
+  EXPECT_THAT(pixart_with({"objective.embedded_guidance=3.5"}),
+              HasSubstr("belongs to models with model.guidance_input"));
+  EXPECT_THAT(pixart_with({"encoders.tile_overlap=64"}), HasSubstr("belongs to runs with encoders.tile"));
 }
 
 TEST(LatentOptionsTest, ListsOfNumbersSayWhatTheyExpect) {

@@ -108,11 +108,26 @@ std::vector<std::string> picture_ground(const std::string& key) {
     ground.emplace_back("objective.kind=ddpm");
     return ground;
   }
+  if (key == "objective.mode_scale") return {"objective.times=mode"};
+  if (key == "optimizer.decay_fraction") return {"optimizer.decay=linear"};
+  if (one_of(key, {"optimizer.ema_inv_gamma", "optimizer.ema_power"}))
+    return {"optimizer.ema=0.9", "optimizer.ema_warmup=power"};
+  if (key.starts_with("optimizer.ema_")) return {"optimizer.ema=0.9"};
+  if (key.ends_with(".embedded_guidance")) {
+    auto ground = latent_ground("flux");
+    ground.emplace_back("model.guidance_input=true");
+    return ground;
+  }
+  if (key == "evaluation.guidance_channels") return latent_ground("pixart");
   if (key == "evaluation.every") return {"data.held_out=3"};
   if (key == "evaluation.samples_every") return {"evaluation.prompts=[a]"};
   if (key.starts_with("encoders.") ||
-      one_of(key, {"model.text_channels", "model.interpolation_scale", "model.size_conditions"}))
-    return latent_ground("pixart");
+      one_of(key, {"model.text_channels", "model.interpolation_scale", "model.size_conditions"})) {
+    auto ground = latent_ground("pixart");
+    if (key == "encoders.latent_shift") ground.emplace_back("encoders.latent_scale=2");
+    if (key == "encoders.tile_overlap") ground.emplace_back("encoders.tile=512");
+    return ground;
+  }
   if (one_of(key, {"model.pooled_channels", "model.max_positions", "model.dual_attention_layers",
                    "model.qk_norm"}))
     return latent_ground("sd3");
@@ -120,8 +135,12 @@ std::vector<std::string> picture_ground(const std::string& key) {
     return latent_ground("flux");
   if (one_of(key, {"model.stage_channels", "model.layers_per_stage", "model.norm_groups", "model.quant_convs",
                    "model.middle_attention", "objective.error", "objective.kl_weight", "objective.perceptual",
-                   "objective.perceptual_weight", "objective.kind"}))
-    return {"model.family=autoencoder", "objective.kind=reconstruction", "data.languages=[]"};
+                   "objective.perceptual_weight", "objective.kind"})) {
+    std::vector<std::string> ground{"model.family=autoencoder", "objective.kind=reconstruction",
+                                    "data.languages=[]"};
+    if (key == "objective.perceptual_weight") ground.emplace_back("objective.perceptual=net.pt");
+    return ground;
+  }
   return {};
 }
 
@@ -218,7 +237,6 @@ TEST(ResolvedTest, LayoutRatesAndIntervalsAreFreeOnResume) {
                                       "optimizer.warmup_steps=3",
                                       "optimizer.clip=0.5",
                                       "optimizer.decay=cosine",
-                                      "optimizer.decay_fraction=0.5",
                                       "parallel.nproc=2",
                                       "parallel.threads=3",
                                       "parallel.reshard_after_forward=false",
