@@ -22,6 +22,10 @@ target_include_directories(chiliad_spng SYSTEM INTERFACE "${CHILIAD_SPNG_INCLUDE
 
 pkg_check_modules(HIGHWAY REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp libwebpdemux)
+pkg_check_modules(LCMS REQUIRED IMPORTED_TARGET lcms2)
+find_package(ZLIB REQUIRED)
+add_library(chiliad_lcms INTERFACE)
+target_link_libraries(chiliad_lcms INTERFACE PkgConfig::LCMS ZLIB::ZLIB)
 add_library(chiliad_highway INTERFACE)
 target_link_libraries(chiliad_highway INTERFACE PkgConfig::HIGHWAY)
 add_library(chiliad_webp INTERFACE)

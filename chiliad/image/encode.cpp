@@ -25,7 +25,7 @@ void check_picture(const HostArray& picture) {
 
 /// No objects with destructors here: libjpeg leaves by longjmp.
 bool compress(jpeg_compress_struct& cinfo, JpegErrors& errors, const HostArray& picture, int quality,
-              unsigned char*& out, unsigned long& size) {
+              std::span<const std::byte> profile, unsigned char*& out, unsigned long& size) {
   if (setjmp(errors.back) != 0) return false;
   jpeg_create_compress(&cinfo);
   jpeg_mem_dest(&cinfo, &out, &size);
@@ -36,6 +36,9 @@ bool compress(jpeg_compress_struct& cinfo, JpegErrors& errors, const HostArray& 
   jpeg_set_defaults(&cinfo);
   jpeg_set_quality(&cinfo, quality, TRUE);
   jpeg_start_compress(&cinfo, TRUE);
+  if (!profile.empty())
+    jpeg_write_icc_profile(&cinfo, reinterpret_cast<const JOCTET*>(profile.data()),
+                           static_cast<unsigned>(profile.size()));
   auto* pixels = const_cast<unsigned char*>(reinterpret_cast<const unsigned char*>(picture.data()));
   while (cinfo.next_scanline < cinfo.image_height) {
     JSAMPROW row[1] = {pixels + static_cast<size_t>(cinfo.next_scanline) * cinfo.image_width * 3};
@@ -47,7 +50,7 @@ bool compress(jpeg_compress_struct& cinfo, JpegErrors& errors, const HostArray& 
 
 }  // namespace
 
-std::vector<std::byte> encode_png(const HostArray& picture) {
+std::vector<std::byte> encode_png(const HostArray& picture, std::span<const std::byte> profile) {
   check_picture(picture);
   const std::unique_ptr<spng_ctx, decltype(&spng_ctx_free)> context(spng_ctx_new(SPNG_CTX_ENCODER),
                                                                     &spng_ctx_free);
@@ -60,6 +63,13 @@ std::vector<std::byte> encode_png(const HostArray& picture) {
   int code = spng_set_option(context.get(), SPNG_ENCODE_TO_BUFFER, 1);
   if (code == SPNG_OK) code = spng_set_option(context.get(), SPNG_IMG_COMPRESSION_LEVEL, 6);
   if (code == SPNG_OK) code = spng_set_ihdr(context.get(), &ihdr);
+  if (code == SPNG_OK && !profile.empty()) {
+    spng_iccp iccp{};
+    std::strcpy(iccp.profile_name, "icc");
+    iccp.profile_len = profile.size();
+    iccp.profile = const_cast<char*>(reinterpret_cast<const char*>(profile.data()));
+    code = spng_set_iccp(context.get(), &iccp);
+  }
   if (code == SPNG_OK) {
     code = spng_encode_image(context.get(), picture.data(), static_cast<size_t>(picture.num_bytes()),
                              SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE);
@@ -71,7 +81,8 @@ std::vector<std::byte> encode_png(const HostArray& picture) {
   return copy_of(memory.get(), size);
 }
 
-std::vector<std::byte> encode_jpeg(const HostArray& picture, int quality) {
+std::vector<std::byte> encode_jpeg(const HostArray& picture, int quality,
+                                   std::span<const std::byte> profile) {
   check_picture(picture);
   CHILIAD_CHECK(quality >= 1 && quality <= 100, "quality {}", quality);
   jpeg_compress_struct cinfo{};
@@ -81,7 +92,7 @@ std::vector<std::byte> encode_jpeg(const HostArray& picture, int quality) {
   errors.base.output_message = [](j_common_ptr) {};
   unsigned char* out = nullptr;
   unsigned long size = 0;
-  const bool done = compress(cinfo, errors, picture, quality, out, size);
+  const bool done = compress(cinfo, errors, picture, quality, profile, out, size);
   jpeg_destroy_compress(&cinfo);
   const std::unique_ptr<void, FreeMemory> memory(out);
   CHILIAD_CHECK(done, "encode_jpeg: {}", errors.reason);

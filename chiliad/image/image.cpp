@@ -6,6 +6,7 @@
 
 #include "chiliad/image/detail/bmp_header.h"
 #include "chiliad/image/detail/gif.h"
+#include "chiliad/image/detail/icc_profile.h"
 #include "chiliad/image/detail/jpeg.h"
 #include "chiliad/image/detail/limits.h"
 #include "chiliad/image/detail/orientation.h"
@@ -50,7 +51,8 @@ Outcome<HostArray> decode_jpeg(std::span<const std::byte> bytes, const DecodeOpt
   }
   info.orientation = detail::orientation_to_apply(info.orientation);
   detail::PictureStage picture(info.width, info.height, info.orientation);
-  auto problem = detail::decode_jpeg(bytes, {info, options.limits.max_bytes, 1, {}}, picture);
+  const auto colours = detail::conversion_of(bytes, info, options);
+  auto problem = detail::decode_jpeg(bytes, {info, options.limits.max_bytes, 1, {}, colours.get()}, picture);
   if (!problem.empty()) return refuse<HostArray>(std::move(problem));
   return {picture.take(), {}};
 }
@@ -63,12 +65,23 @@ Outcome<HostArray> decode_png(std::span<const std::byte> bytes, const DecodeOpti
     return refuse<HostArray>("png: " + reason);
   }
   info.orientation = detail::orientation_to_apply(info.orientation);
-  return detail::decode_png(*file.value, options.background);
+  const auto colours = detail::conversion_of(bytes, info, options);
+  return detail::decode_png(*file.value, {options.background, colours.get()});
 }
 
 /// A format that is decoded as a whole.
-using WholeDecoder = Outcome<HostArray> (*)(std::span<const std::byte>, const Info&,
-                                            const std::array<uint8_t, 3>&);
+using WholeDecoder = Outcome<HostArray> (*)(std::span<const std::byte>, const Info&, const DecodeOptions&);
+
+Outcome<HostArray> decode_webp(std::span<const std::byte> bytes, const Info& stored,
+                               const DecodeOptions& options) {
+  const auto colours = detail::conversion_of(bytes, stored, options);
+  return detail::decode_webp(bytes, stored, options.background, colours.get());
+}
+
+Outcome<HostArray> decode_gif(std::span<const std::byte> bytes, const Info& stored,
+                              const DecodeOptions& options) {
+  return detail::decode_gif(bytes, stored, options.background);
+}
 
 Outcome<HostArray> decode_whole(std::span<const std::byte> bytes, const DecodeOptions& options,
                                 WholeDecoder decoder) {
@@ -78,7 +91,7 @@ Outcome<HostArray> decode_whole(std::span<const std::byte> bytes, const DecodeOp
   if (auto reason = detail::size_refusal(info.width, info.height, options.limits); !reason.empty())
     return refuse<HostArray>(std::move(reason));
   info.orientation = detail::orientation_to_apply(info.orientation);
-  return decoder(bytes, info, options.background);
+  return decoder(bytes, info, options);
 }
 
 }  // namespace
@@ -98,8 +111,8 @@ Outcome<HostArray> decode(std::span<const std::byte> bytes, const DecodeOptions&
   const Format format = detail::sniff(bytes);
   if (format == Format::kJpeg) return decode_jpeg(bytes, options);
   if (format == Format::kPng) return decode_png(bytes, options);
-  if (format == Format::kWebp) return decode_whole(bytes, options, detail::decode_webp);
-  if (format == Format::kGif) return decode_whole(bytes, options, detail::decode_gif);
+  if (format == Format::kWebp) return decode_whole(bytes, options, decode_webp);
+  if (format == Format::kGif) return decode_whole(bytes, options, decode_gif);
   if (format == Format::kBmp) return refuse<HostArray>("bmp: unsupported format. Convert the picture to PNG");
   return refuse<HostArray>(read_header(bytes).reason);
 }

@@ -24,6 +24,11 @@ enum Flag : uint16_t {
   kSixteenBit = 1 << 6,
   kAnimated = 1 << 7,
   kIccProfile = 1 << 8,
+  // Of the profile (profile_class); none of them in an index of before they were recorded.
+  kIccSrgb = 1 << 9,
+  kIccP3 = 1 << 10,
+  kIccOther = 1 << 11,
+  kIccBroken = 1 << 12,
 };
 
 /// What the header says; read without decoding.
@@ -40,9 +45,16 @@ struct Limits {
   int64_t max_bytes = 512LL << 20;
 };
 
+class SrgbConverter;
+
 struct DecodeOptions {
   std::array<uint8_t, 3> background{255, 255, 255};  ///< under alpha and tRNS
-  Limits limits;
+  Limits limits{};
+  /// Null: colours as they are stored. Else those of another profile than sRGB are converted, before they are
+  /// blended, scaled or cut.
+  SrgbConverter* to_srgb = nullptr;
+  /// With to_srgb: set to why the picture's profile was not applied, where it was not. Null: not told.
+  std::string* profile_note = nullptr;
 };
 
 /// Why a picture is not usable; `reason` is one line with the place and the cause.

@@ -198,21 +198,35 @@ bool pass_over(Decompressor& decompressor, int32_t count, uint8_t* room) {
   return count == num_read || decompressor.skip_rows(static_cast<JDIMENSION>(count - num_read));
 }
 
-/// Reads `num_rows` rows into `rows`; false where libjpeg gave up.
-bool fill_block(Decompressor& decompressor, uint8_t* const* rows, int num_rows) {
-  for (int got = 0; got < num_rows;) {
+/// A row as libjpeg gives it to RGB8, in place. colours: null: as they are stored.
+void make_rgb(const jpeg_decompress_struct& info, const SrgbTransform* colours, uint8_t* row) {
+  const auto width = static_cast<int32_t>(info.output_width);
+  const bool is_ink = info.out_color_space == JCS_CMYK;
+  if (colours == nullptr) {
+    if (is_ink) cmyk_to_rgb(row, row, width);
+  } else if (is_ink) {
+    const std::vector<uint8_t> ink(row, row + 4 * static_cast<size_t>(width));
+    colours->convert(ink.data(), row, width);
+  } else {
+    colours->convert(row, row, width);
+  }
+}
+
+/// Reads `num_rows` rows into `rows`. Returns how many: fewer where libjpeg gave up.
+int fill_block(Decompressor& decompressor, const SrgbTransform* colours, uint8_t* const* rows, int num_rows) {
+  int got = 0;
+  while (got < num_rows) {
     const int count = decompressor.read_rows(rows + got, num_rows - got);
-    if (count == 0) return false;
+    if (count == 0) break;
     got += count;
   }
-  if (decompressor.info().out_color_space != JCS_CMYK) return true;
-  for (int i = 0; i < num_rows; ++i)
-    cmyk_to_rgb(rows[i], rows[i], static_cast<int32_t>(decompressor.info().output_width));
-  return true;
+  for (int i = 0; i < got; ++i) make_rgb(decompressor.info(), colours, rows[i]);
+  return got;
 }
 
 /// Reads the window's rows and pushes them; false where libjpeg gave up.
-bool read_window(Decompressor& decompressor, const Window& window, RowStage& out) {
+bool read_window(Decompressor& decompressor, const Window& window, const SrgbTransform* colours,
+                 RowStage& out) {
   const auto& info = decompressor.info();
   const auto all_width = static_cast<int32_t>(info.output_width);
   auto left = static_cast<JDIMENSION>(std::max(0, window.left - kMargin));
@@ -229,8 +243,9 @@ bool read_window(Decompressor& decompressor, const Window& window, RowStage& out
   if (!pass_over(decompressor, window.top, rows[0])) return false;
   for (int32_t y = 0; y < window.height; y += kBlockRows) {
     const int count = std::min(kBlockRows, window.height - y);
-    if (!fill_block(decompressor, rows, count)) return false;
-    out.push(kept, count);
+    const int got = fill_block(decompressor, colours, rows, count);
+    out.push(kept, got);
+    if (got < count) return false;
   }
   // The last row is read, not skipped: libjpeg would not look at the data before it.
   const int32_t below = static_cast<int32_t>(info.output_height) - window.top - window.height;
@@ -257,7 +272,7 @@ std::string decode_jpeg(std::span<const std::byte> bytes, const JpegRequest& req
   Window window = request.window;
   if (window.width == 0)
     window = {0, 0, static_cast<int32_t>(info.output_width), static_cast<int32_t>(info.output_height)};
-  if (!read_window(decompressor, window, out)) return failure(decompressor);
+  if (!read_window(decompressor, window, request.colours, out)) return failure(decompressor);
   if (!decompressor.finish()) return failure(decompressor);
   // Huffman data that ends early is warned about on its own; arithmetic decoding goes on with zeros and says
   // nothing.

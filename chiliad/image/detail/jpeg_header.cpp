@@ -15,6 +15,8 @@ constexpr uint8_t kStartOfScan = 0xda;
 constexpr uint8_t kApp1 = 0xe1;
 constexpr uint8_t kApp2 = 0xe2;
 
+constexpr std::string_view kIccHeader("ICC_PROFILE\0", 12);
+
 bool is_frame(uint8_t marker) {
   return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
 }
@@ -107,7 +109,6 @@ Outcome<Info> read_jpeg_header(std::span<const std::byte> bytes) {
   const ByteView view(bytes);
   SegmentWalker walker(view);
   constexpr std::string_view kExifHeader("Exif\0\0", 6);
-  constexpr std::string_view kIccHeader("ICC_PROFILE\0", 12);
   Info info;
   info.format = Format::kJpeg;
   bool saw_exif = false;
@@ -127,6 +128,22 @@ Outcome<Info> read_jpeg_header(std::span<const std::byte> bytes) {
   if (info.width != 0) return {info, {}};
   return refuse<Info>(walker.problem().empty() ? "jpeg: no frame before the first scan"
                                                : walker.problem() + " before any frame");
+}
+
+std::vector<ProfileSegment> profile_segments(std::span<const std::byte> bytes) {
+  constexpr size_t kMost = 255;
+  const ByteView view(bytes);
+  SegmentWalker walker(view);
+  std::vector<ProfileSegment> found;
+  while (const auto segment = walker.next()) {
+    if (segment->marker == kStartOfScan || segment->marker == kEndOfImage || found.size() == kMost) break;
+    if (segment->marker != kApp2 || !view.starts_with(kIccHeader, segment->body)) continue;
+    const auto header = static_cast<int64_t>(kIccHeader.size());
+    if (segment->size < header + 3) continue;  // holds nothing of it
+    found.push_back({view.u8(segment->body + header), view.u8(segment->body + header + 1),
+                     view.part(segment->body + header + 2, segment->size - header - 2)});
+  }
+  return found;
 }
 
 bool all_components_scanned(std::span<const std::byte> bytes) {

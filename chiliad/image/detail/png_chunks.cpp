@@ -62,7 +62,7 @@ bool depth_allowed(uint8_t depth, uint8_t colour) {
 /// Collects what matters from chunk to chunk; a text is a reason to refuse.
 class ChunkReader {
  public:
-  explicit ChunkReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  ChunkReader(std::span<const std::byte> bytes, bool salvage) : bytes_(bytes), salvage_(salvage) {}
 
   std::string read() {
     if (auto problem = read_ihdr(); !problem.empty()) return problem;
@@ -87,7 +87,12 @@ class ChunkReader {
  private:
   static bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 
-  std::string cut_chunk(const Chunk& chunk) const {
+  std::string cut_chunk(const Chunk& chunk) {
+    if (salvage_ && chunk.type == "IDAT") {
+      file.cut_idat = bytes_.part(chunk.at + 8, chunk.size);
+      file.idat_bytes += static_cast<int64_t>(file.cut_idat.size());
+      return {};
+    }
     if (saw_idat_ && !chunk.critical()) return {};
     return fmt::format("png: byte {}: {}: expected {} bytes, the file ends after {}", chunk.at, chunk.type,
                        chunk.size, std::max<int64_t>(0, bytes_.size() - chunk.at - 8));
@@ -135,7 +140,7 @@ class ChunkReader {
     if (chunk.type == "eXIf") {
       take_exif(chunk);
     } else if (chunk.type == "iCCP") {
-      file.info.flags |= kIccProfile;
+      take_profile(chunk);
     } else if (chunk.type == "acTL") {
       file.info.flags |= kAnimated;
     } else if (chunk.critical()) {
@@ -182,6 +187,12 @@ class ChunkReader {
     return {};
   }
 
+  void take_profile(const Chunk& chunk) {
+    if ((file.info.flags & kIccProfile) != 0) return;
+    file.info.flags |= kIccProfile;
+    file.profile = {bytes_.part(chunk.at + 8, chunk.size), crc_fits(bytes_, chunk)};
+  }
+
   void take_exif(const Chunk& chunk) {
     if (saw_exif_ || !crc_fits(bytes_, chunk)) return;
     saw_exif_ = true;
@@ -191,6 +202,7 @@ class ChunkReader {
   }
 
   ByteView bytes_;
+  bool salvage_;
   bool saw_idat_ = false;
   bool saw_exif_ = false;
 };
@@ -210,8 +222,8 @@ int PngFile::channels() const {
   }
 }
 
-Outcome<PngFile> read_png_file(std::span<const std::byte> bytes) {
-  ChunkReader reader(bytes);
+Outcome<PngFile> read_png_file(std::span<const std::byte> bytes, bool salvage) {
+  ChunkReader reader(bytes, salvage);
   if (auto problem = reader.read(); !problem.empty()) return refuse<PngFile>(std::move(problem));
   return {std::move(reader.file), {}};
 }

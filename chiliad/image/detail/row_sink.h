@@ -42,7 +42,8 @@ class PictureStage final : public RowStage {
   using RowStage::push;
   void push(const uint8_t* rgb) override;
   void finish() override {}
-  /// To be called once, after the last row.
+  [[nodiscard]] bool has_rows() const { return sink_.has_value(); }
+  /// To be called once, after the last row; rows that did not come are black.
   [[nodiscard]] HostArray take() { return sink_->take(); }
 
  private:

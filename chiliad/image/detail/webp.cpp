@@ -4,6 +4,7 @@
 #include <webp/decode.h>
 #include <webp/demux.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -25,23 +26,18 @@ Info info_of(int64_t width, int64_t height) {
   return info;
 }
 
-uint8_t webp_orientation(const ByteView& bytes) {
-  for (int64_t at = 12; bytes.has(at, 8);) {
-    const int64_t size = bytes.le32(at + 4);
-    if (bytes.starts_with("EXIF", at)) {
-      const int64_t prefix = bytes.starts_with(std::string_view("Exif\0\0", 6), at + 8) ? 6 : 0;
-      return exif_orientation(bytes.part(at + 8 + prefix, size - prefix));
-    }
-    at += 8 + size + (size & 1);
-  }
-  return 1;
+uint8_t webp_orientation(std::span<const std::byte> bytes) {
+  const ByteView exif(webp_chunk(bytes, "EXIF"));
+  const int64_t prefix = exif.starts_with(std::string_view("Exif\0\0", 6)) ? 6 : 0;
+  return exif_orientation(exif.part(prefix, exif.size() - prefix));
 }
 
-Info extended_webp(const ByteView& bytes) {
+Info extended_webp(std::span<const std::byte> file) {
+  const ByteView bytes(file);
   Info info = info_of(int64_t{bytes.le24(24)} + 1, int64_t{bytes.le24(27)} + 1);
   const uint8_t features = bytes.u8(20);
   if ((features & 0x02U) != 0) info.flags |= kAnimated;
-  if ((features & 0x08U) != 0) info.orientation = webp_orientation(bytes);
+  if ((features & 0x08U) != 0) info.orientation = webp_orientation(file);
   if ((features & 0x10U) != 0) info.flags |= kAlpha;
   if ((features & 0x20U) != 0) info.flags |= kIccProfile;
   return info;
@@ -61,8 +57,18 @@ struct Frame {
   bool alpha = false;
 };
 
+/// In place; alpha stays.
+void convert_row(const SrgbTransform& colours, const Frame& frame, uint8_t* row) {
+  if (!frame.alpha) return colours.convert(row, row, frame.width);
+  std::vector<uint8_t> rgb(size_t{3} * static_cast<size_t>(frame.width));
+  for (int32_t x = 0; x < frame.width; ++x) std::copy_n(row + 4 * x, 3, &rgb[size_t{3} * x]);
+  colours.convert(rgb.data(), rgb.data(), frame.width);
+  for (int32_t x = 0; x < frame.width; ++x) std::copy_n(&rgb[size_t{3} * x], 3, row + 4 * x);
+}
+
 /// Puts the frame into the sink, over the background. Returns a problem, or nothing.
-std::string decode_frame(const Frame& frame, const std::array<uint8_t, 3>& background, RowSink& sink) {
+std::string decode_frame(const Frame& frame, const std::array<uint8_t, 3>& background,
+                         const SrgbTransform* colours, RowSink& sink) {
   const int32_t pixel_bytes = frame.alpha ? 4 : 3;
   const int32_t stride = frame.width * pixel_bytes;
   std::vector<uint8_t> pixels(static_cast<size_t>(stride) * static_cast<size_t>(frame.height));
@@ -71,7 +77,8 @@ std::string decode_frame(const Frame& frame, const std::array<uint8_t, 3>& backg
     return "webp: damaged or cut data";
   std::vector<uint8_t> rgb(frame.alpha ? size_t{3} * static_cast<size_t>(frame.width) : 0);
   for (int32_t y = 0; y < frame.height; ++y) {
-    const uint8_t* row = pixels.data() + int64_t{y} * stride;
+    uint8_t* row = pixels.data() + int64_t{y} * stride;
+    if (colours != nullptr) convert_row(*colours, frame, row);
     if (frame.alpha) blend_row(row, frame.width, background, rgb.data());
     sink.write(frame.top + y, frame.alpha ? rgb.data() : row, frame.width, frame.left);
   }
@@ -108,9 +115,19 @@ std::string first_frame(std::span<const std::byte> bytes, const Info& stored, Fr
 
 }  // namespace
 
+std::span<const std::byte> webp_chunk(std::span<const std::byte> bytes, std::string_view name) {
+  const ByteView view(bytes);
+  for (int64_t at = 12; view.has(at, 8);) {
+    const int64_t size = view.le32(at + 4);
+    if (view.starts_with(name, at)) return view.part(at + 8, size);
+    at += 8 + size + (size & 1);
+  }
+  return {};
+}
+
 Outcome<Info> read_webp_header(std::span<const std::byte> bytes) {
   const ByteView view(bytes);
-  if (view.starts_with("VP8X", 12) && view.has(20, 10)) return {extended_webp(view), {}};
+  if (view.starts_with("VP8X", 12) && view.has(20, 10)) return {extended_webp(bytes), {}};
   if (view.starts_with("VP8L", 12) && view.u8(20) == 0x2f && view.has(20, 5)) {
     const uint32_t bits = view.le32(21);
     Info info = info_of((bits & 0x3fffU) + 1, (bits >> 14U & 0x3fffU) + 1);
@@ -124,7 +141,7 @@ Outcome<Info> read_webp_header(std::span<const std::byte> bytes) {
 }
 
 Outcome<HostArray> decode_webp(std::span<const std::byte> bytes, const Info& stored,
-                               const std::array<uint8_t, 3>& background) {
+                               const std::array<uint8_t, 3>& background, const SrgbTransform* colours) {
   const ByteView view(bytes);
   if (const int64_t claimed = int64_t{view.le32(4)} + 8; claimed > view.size()) {
     return refuse<HostArray>(
@@ -138,7 +155,7 @@ Outcome<HostArray> decode_webp(std::span<const std::byte> bytes, const Info& sto
   if (!problem.empty()) return refuse<HostArray>(std::move(problem));
   RowSink sink(stored.width, stored.height, stored.orientation);
   if (frame.width < stored.width || frame.height < stored.height) sink.fill(background);
-  problem = decode_frame(frame, background, sink);
+  problem = decode_frame(frame, background, colours, sink);
   if (!problem.empty()) return refuse<HostArray>(std::move(problem));
   return {sink.take(), {}};
 }

@@ -9,6 +9,7 @@
 
 #include "chiliad/image/decode_fit.h"
 #include "chiliad/image/image.h"
+#include "chiliad/image/srgb.h"
 #include "tests/support/kits.h"
 #include "tests/support/picture_compare.h"
 #include "tests/support/sha256.h"
@@ -92,6 +93,27 @@ TEST(HardImagesTest, HaveTheRightOutcome) {
     }
   }
   EXPECT_GT(num_judged, 0);
+}
+
+TEST(HardImagesTest, ConvertToSrgbAsTheirIndexSays) {
+  int num_converted = 0;
+  SrgbConverter converter;
+  for (const Case& item : read_cases()) {
+    const auto plain = decode(item.bytes, {});
+    std::string note;
+    const auto outcome = decode(item.bytes, {.to_srgb = &converter, .profile_note = &note});
+    ASSERT_EQ(static_cast<bool>(outcome), static_cast<bool>(plain)) << item.name << ": " << outcome.reason;
+    if (!outcome) continue;
+    if (item.entry.contains("reference_srgb")) {
+      EXPECT_EQ(difference_from(item.entry["reference_srgb"], *outcome.value), "") << item.name;
+      EXPECT_EQ(note, "") << item.name;
+      ++num_converted;
+    } else {
+      EXPECT_EQ(test::distance(outcome.value->bytes(), plain.value->bytes()).max_abs, 0)
+          << item.name << ": " << note;
+    }
+  }
+  EXPECT_GT(num_converted, 0);
 }
 
 TEST(HardImagesTest, HaveTheSameOutcomeInOneGo) {
