@@ -21,6 +21,7 @@
 #include "chiliad/planner/recompute_choice.h"
 #include "chiliad/planner/state_memory.h"
 #include "chiliad/spec/layer_table.h"
+#include "chiliad/spec/shape_stages.h"
 #include "chiliad/stepplan/work_model.h"
 #include "chiliad/supervise/launch/job.h"
 #include "chiliad/supervise/launch/run_directory.h"
@@ -154,8 +155,14 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
           coverage.in_order, coverage.in_index, coverage.bad_image, coverage.no_caption, coverage.aspect,
           coverage.too_small, coverage.over_limit, coverage.held_out));
   if (inputs.documents == nullptr) {
-    row("shapes", fmt::format("{} buckets of about {}x{}", plan.buckets().size(), file.data.resolution,
-                              file.data.resolution));
+    std::string shapes;
+    const auto stages = spec::stage_options(file.data);
+    for (size_t s = 0; s < stages.size(); ++s) {
+      if (s > 0) shapes += fmt::format("; from step {} ", file.data.stages[s - 1].from);
+      shapes += fmt::format("{} buckets of about {}x{}", stepplan::make_buckets(stages[s]).size(),
+                            stages[s].resolution, stages[s].resolution);
+    }
+    row("shapes", shapes);
   } else {
     row("shapes", fmt::format("rows of at most {} tokens, documents of at most {}; {} cut",
                               file.data.micro_batch_tokens, file.data.sequence_length, coverage.cut));

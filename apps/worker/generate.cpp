@@ -18,6 +18,7 @@
 #include "chiliad/image/encode.h"
 #include "chiliad/io/file.h"
 #include "chiliad/ops/cpu/parallel.h"
+#include "chiliad/spec/shape_stages.h"
 
 namespace chiliad::worker {
 namespace {
@@ -60,7 +61,8 @@ std::vector<std::string> read_prompts(const GenerateArguments& arguments) {
 std::pair<int32_t, int32_t> parse_size(const std::string& text, const spec::RunFile& run) {
   if (text.empty()) {
     const int64_t unit = spec::token_pixels(run.model);
-    const auto side = static_cast<int32_t>(std::max(unit, run.data.resolution / unit * unit));
+    const auto side =
+        static_cast<int32_t>(std::max(unit, spec::last_stage(run.data).resolution / unit * unit));
     return {side, side};
   }
   int width = 0;

@@ -73,6 +73,12 @@ struct Case {
   std::vector<stepplan::Sync> syncs{stepplan::Sync::kStep, stepplan::Sync::kSlot};
 };
 
+/// What is measured.
+struct Wanted {
+  std::string only;  ///< part of a case's name
+  int ranks = 0;     ///< 0: all
+};
+
 struct Measured {
   stepplan::Balance worst{}, bound{};
   double mean = 0.0;
@@ -166,11 +172,13 @@ bool time_pack(Case what) {
   return ok;
 }
 
-bool run(Case what) {
+bool run(Case what, const Wanted& wanted) {
   bool ok = true;
+  if (what.name.find(wanted.only) == std::string::npos) return ok;
   for (const auto sync : what.syncs) {
     what.options.sync = sync;
-    for (const int ranks : kRanks) ok &= run_at(what, ranks);
+    for (const int ranks : kRanks)
+      if (wanted.ranks == 0 || wanted.ranks == ranks) ok &= run_at(what, ranks);
     ok &= time_pack(what);
   }
   return ok;
@@ -215,7 +223,7 @@ std::vector<stepplan::Item> pictures_in(const stepplan::BucketTable& table,
   return items;
 }
 
-bool buckets_and_packs(const std::vector<test::PictureSize>& photos) {
+bool buckets_and_packs(const std::vector<test::PictureSize>& photos, const Wanted& wanted) {
   const auto model = pixart();
   spec::DataOptions data;
   data.buckets = "pixart-512";
@@ -226,8 +234,8 @@ bool buckets_and_packs(const std::vector<test::PictureSize>& photos) {
   const auto pictures = pictures_in(table, photos);  // 40 a rank: PixArt's own at 512 pixels
   const Set mixed(pictures);
   const Set clustered(pictures, true);
-  bool ok = run({"dit_buckets", mixed, table.buckets(), options, 40, {stepplan::Sync::kStep}});
-  ok &= run({"dit_buckets", clustered, table.buckets(), options, 40, {stepplan::Sync::kSlot}});
+  bool ok = run({"dit_buckets", mixed, table.buckets(), options, 40, {stepplan::Sync::kStep}}, wanted);
+  ok &= run({"dit_buckets", clustered, table.buckets(), options, 40, {stepplan::Sync::kSlot}}, wanted);
   data.buckets = "auto";  // their own sizes, only made smaller
   data.bucket_no_upscale = true;
   data.resolution = 1024;
@@ -236,7 +244,7 @@ bool buckets_and_packs(const std::vector<test::PictureSize>& photos) {
   const Set packed(pictures_in(own, photos));
   options.positions = stepplan::make_picture_positions(model);
   options.max_tokens = 32768;
-  ok &= run({"dit_packs", packed, own.buckets(), options, 16});
+  ok &= run({"dit_packs", packed, own.buckets(), options, 16}, wanted);
   return ok;
 }
 
@@ -252,7 +260,7 @@ double tile_seconds() {
   return linear / kDevice.linear_flops_per_s + attention / kDevice.attention_flops_per_s;
 }
 
-bool documents(int64_t count) {
+bool documents(int64_t count, const Wanted& wanted) {
   constexpr int64_t kLongest = 4096;
   std::vector<stepplan::Item> items;
   for (const Document& document : draw_documents(count, 1, kLongest)) {
@@ -276,14 +284,15 @@ bool documents(int64_t count) {
     const double length = item.num_tokens;
     return stepplan::Works{tile * item.num_tiles, tokens * length + pairs * length * length};
   };
-  return run({"llava_packs", set, {stepplan::Bucket{}}, options, 16});
+  return run({"llava_packs", set, {stepplan::Bucket{}}, options, 16}, wanted);
 }
 
 }  // namespace
 
-bool bench_at_scale(int64_t count) {
-  const bool pictures = buckets_and_packs(draw_photos(count, 1));
-  return documents(count) && pictures;
+bool bench_at_scale(int64_t count, const std::string& only, int ranks) {
+  const Wanted wanted{only, ranks};
+  const bool pictures = buckets_and_packs(draw_photos(count, 1), wanted);
+  return documents(count, wanted) && pictures;
 }
 
 }  // namespace chiliad::bench

@@ -1,5 +1,6 @@
 // How equal is the work of ranks, and how long does planning take? 20,000 made items with the sizes of the
 // stamps on four ranks; 2,000,000 made samples on 8 to 1,024 (at_scale.h).
+// bench_balance [SIZES.csv [SAMPLES [PART OF A CASE'S NAME [RANKS]]]]
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -61,6 +62,6 @@ int main(int argc, char** argv) {
   ok &= print("select_random_step", 1e3 * select / count, "ms", 1.0);
   ok &= print("pack", 1e3 * pack / count, "ms", 1.0);
   const int64_t samples = argc > 2 ? std::stoll(argv[2]) : 2'000'000;
-  ok &= bench::bench_at_scale(samples);
+  ok &= bench::bench_at_scale(samples, argc > 3 ? argv[3] : "", argc > 4 ? std::stoi(argv[4]) : 0);
   return ok ? 0 : 1;
 }

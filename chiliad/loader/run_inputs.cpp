@@ -12,6 +12,7 @@
 #include "chiliad/image/color.h"
 #include "chiliad/io/file.h"
 #include "chiliad/loader/cached_parts.h"
+#include "chiliad/spec/shape_stages.h"
 #include "chiliad/stepplan/work_model.h"
 #include "chiliad/store/store.h"
 #include "chiliad/text/byte_tokenizer.h"
@@ -190,6 +191,13 @@ stepplan::PackOptions pack_options(const spec::RunFile& run, const spec::Rates& 
   stepplan::PackOptions options;
   options.num_ranks = num_ranks;
   options.max_items = run.data.micro_batch_items;
+  if (!run.data.stages.empty()) {
+    int32_t first_bucket = 0;
+    for (const spec::DataOptions& stage : spec::stage_options(run.data)) {
+      options.stage_items.push_back({first_bucket, stage.micro_batch_items});
+      first_bucket += static_cast<int32_t>(stepplan::make_buckets(stage).size());
+    }
+  }
   const bool packs = run.data.mode == "pack";
   options.pad = run.data.mode == "pad";
   options.sync = run.parallel.dp_shard > 1 ? stepplan::Sync::kSlot : stepplan::Sync::kStep;

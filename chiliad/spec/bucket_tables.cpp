@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "chiliad/base/error.h"
+#include "chiliad/spec/shape_stages.h"
 
 namespace chiliad::spec {
 namespace {
@@ -189,10 +190,15 @@ std::vector<TableShape> table_shapes(std::string_view name) {
 }
 
 int64_t longest_side(const DataOptions& data) {
-  if (is_generated(data.buckets)) return data.bucket_max;
   int64_t longest = 0;
-  for (const TableShape& shape : table_shapes(data.buckets))
-    longest = std::max<int64_t>(longest, std::max(shape.width, shape.height));
+  for (const DataOptions& stage : stage_options(data)) {
+    if (is_generated(stage.buckets)) {
+      longest = std::max(longest, stage.bucket_max);
+      continue;
+    }
+    for (const TableShape& shape : table_shapes(stage.buckets))
+      longest = std::max<int64_t>(longest, std::max(shape.width, shape.height));
+  }
   return longest;
 }
 

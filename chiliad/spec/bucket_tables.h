@@ -26,7 +26,7 @@ struct TableShape {
 /// manager (512 x 768, sides of 256 to 1024 in steps of 64); PixArt-sigma's ASPECT_RATIO_*; Open-Sora's.
 [[nodiscard]] std::vector<TableShape> table_shapes(std::string_view name);
 
-/// The longest side of a picture.
+/// The longest side of a picture, of all stages.
 [[nodiscard]] int64_t longest_side(const DataOptions& data);
 
 }  // namespace chiliad::spec

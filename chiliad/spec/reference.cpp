@@ -74,6 +74,19 @@ struct SchemaVisitor {
         {"type", "array"}, {"items", item}, {"minItems", rule.may_be_empty ? 0 : 1}, {"uniqueItems", true}};
   }
   Json operator()(const detail::SourcesRule&) const { return Json::parse(detail::sources_schema()); }
+  Json operator()(const detail::StagesRule&) const {
+    Json properties{{"from", {{"type", "integer"}, {"minimum", 1}}}};
+    const auto& section = *detail::find_section("data");
+    for (const char* key :
+         {"buckets", "resolution", "bucket_step", "bucket_min", "bucket_max", "micro_batch_items"})
+      properties[key] = std::visit(*this, detail::find_option(section, key)->rule);
+    return {{"type", "array"},
+            {"items",
+             {{"type", "object"},
+              {"additionalProperties", false},
+              {"required", {"from"}},
+              {"properties", properties}}}};
+  }
   Json operator()(const detail::WholeListRule& rule) const {
     return {{"type", "array"}, {"items", (*this)(rule.item)}, {"minItems", rule.may_be_empty ? 0 : 1}};
   }
@@ -85,6 +98,7 @@ struct DefaultVisitor {
     return value;
   }
   Json operator()(const std::vector<DataSource>&) const { return Json::array(); }
+  Json operator()(const std::vector<ShapeStage>&) const { return Json::array(); }
 };
 
 Json option_schema(const Option& option) {

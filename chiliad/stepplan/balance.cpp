@@ -108,16 +108,17 @@ double granularity_bound(std::vector<double> shares, size_t bins, double total) 
 
 Balance granularity_of(const PackedStep& packed, const std::vector<Bucket>& buckets,
                        const PackOptions& options) {
-  Balance bound;
-  const auto num_components = static_cast<size_t>(options.num_components());
-  bound.components.assign(num_components, 1.0);
   const Step step = step_of(packed);
+  const PackOptions own = options_for(options, step.items);
+  Balance bound;
+  const auto num_components = static_cast<size_t>(own.num_components());
+  bound.components.assign(num_components, 1.0);
   if (step.items.empty()) return bound;
   std::vector<double> totals;
   std::vector<std::vector<double>> parts(num_components);
   int32_t last_pack = -1;
   for (const Item& item : step.items) {
-    const Works works = share_of(item, buckets, options);
+    const Works works = share_of(item, buckets, own);
     const double total = std::accumulate(works.begin(), works.end(), 0.0);
     const bool joins = item.pack >= 0 && item.pack == last_pack;  // it cannot be divided from the one before
     last_pack = item.pack;
@@ -126,7 +127,7 @@ Balance granularity_of(const PackedStep& packed, const std::vector<Bucket>& buck
       joins ? parts[c].back() += works[c] : (parts[c].push_back(works[c]), parts[c].back());
   }
   const size_t bins =
-      packed.slots.size() * (options.sync == Sync::kSlot ? std::max<size_t>(1, packed.slots[0].size()) : 1);
+      packed.slots.size() * (own.sync == Sync::kSlot ? std::max<size_t>(1, packed.slots[0].size()) : 1);
   Works sums{};
   double sum = 0.0;
   for (const auto& slots : packed.slots) {
@@ -136,9 +137,9 @@ Balance granularity_of(const PackedStep& packed, const std::vector<Bucket>& buck
     }
   }
   bound.total = granularity_bound(std::move(totals), bins, sum);
-  if (options.sync == Sync::kSlot && options.max_tokens == 0)
+  if (own.sync == Sync::kSlot && own.max_tokens == 0)
     bound.total =
-        std::max(bound.total, least_largest(step, buckets, options, bins) * static_cast<double>(bins) / sum);
+        std::max(bound.total, least_largest(step, buckets, own, bins) * static_cast<double>(bins) / sum);
   for (size_t c = 0; c < num_components; ++c)
     bound.components[c] = granularity_bound(std::move(parts[c]), bins, sums[c]);
   bound.time = bound.total;

@@ -123,6 +123,8 @@ class TableMaker {
             const auto bucket = usable_.bucket_of(rows, i, counts.coverage);
             if (!bucket || (!of_all && !table_.holds(rows.samples[i].key_hash, number_of(rows, i)))) continue;
             ++counts.buckets[static_cast<size_t>(*bucket)];
+            for (size_t stage = 1; stage < usable_.num_stages(); ++stage)
+              ++counts.buckets[static_cast<size_t>(usable_.bucket_in(stage, rows.samples[i]))];
             ++items;
           }
           counts.blocks.emplace_back(block, items);
@@ -211,8 +213,8 @@ void visit_totals(Table& table, const Visit& visit) {
   auto& coverage = table.coverage;
   for (auto* value :
        {&coverage.in_index, &coverage.in_order, &coverage.bad_image, &coverage.no_caption, &coverage.aspect,
-        &coverage.over_limit, &coverage.held_out, &coverage.too_short, &coverage.cut, &coverage.cut_tokens,
-        &table.num_items, &table.held_out.sample, &table.limit.sample})
+        &coverage.too_small, &coverage.over_limit, &coverage.held_out, &coverage.too_short, &coverage.cut,
+        &coverage.cut_tokens, &table.num_items, &table.held_out.sample, &table.limit.sample})
     visit(*value);
   for (auto* value : {&table.held_out.key, &table.held_out.hash, &table.limit.key, &table.limit.hash})
     visit(reinterpret_cast<int64_t&>(*value));
@@ -233,7 +235,7 @@ bool load(const std::filesystem::path& path, const index::SampleColumns& columns
   try {
     index::BlockTotals totals = index::read_block_totals(path);
     size_t at = 0;
-    constexpr size_t kFixed = 18;
+    constexpr size_t kFixed = 19;
     if (totals.totals.size() != kFixed + num_buckets) return false;
     visit_totals(table, [&](int64_t& value) { value = totals.totals[at++]; });
     table.is_limited = totals.totals[at++] != 0;
@@ -262,7 +264,7 @@ BlockTable make_block_table(const index::SampleColumns& columns, const Usable& u
   TableMaker maker(columns, usable, options);
   if (options.folder.empty() || columns.num_samples() < kStoredFrom) return maker.make();
   Hasher hasher;
-  hasher.add("block table 1").add(usable.digest()).add(options.held_out).add(options.limit);
+  hasher.add("block table 2").add(usable.digest()).add(options.held_out).add(options.limit);
   hasher.add(options.first_sample).add(options.part == PlanPart::kTraining ? 0 : 1);
   const auto path = options.folder / (hasher.digest().hex() + ".chtot");
   BlockTable table;

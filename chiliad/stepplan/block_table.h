@@ -29,7 +29,7 @@ struct KeyedChoice {
 /// a block.
 struct BlockTable {
   std::vector<uint32_t> items;
-  std::vector<int64_t> bucket_items;
+  std::vector<int64_t> bucket_items;  ///< of each bucket; of each stage all items
   Coverage coverage;
   int64_t num_items = 0;
   KeyedChoice held_out;

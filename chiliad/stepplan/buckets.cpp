@@ -8,6 +8,7 @@
 #include "chiliad/base/error.h"
 #include "chiliad/spec/bucket_tables.h"
 #include "chiliad/stepplan/plan.h"
+#include "chiliad/stepplan/staged_buckets.h"
 
 namespace chiliad::stepplan {
 namespace {
@@ -249,7 +250,7 @@ BucketTable::Choice BucketTable::cut_down(int64_t width, int64_t height) const {
 }
 
 std::vector<Bucket> make_buckets(const spec::DataOptions& options) {
-  return BucketTable(options).buckets();
+  return StagedBuckets(options).buckets();
 }
 
 int32_t assign_bucket(const std::vector<Bucket>& buckets, int64_t width, int64_t height) {

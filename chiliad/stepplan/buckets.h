@@ -9,10 +9,11 @@
 
 namespace chiliad::stepplan {
 
-/// The shapes of a run's pictures, and which of them a picture takes (docs/guides/buckets.md). Immutable.
+/// The shapes of a run's pictures in one stage, and which of them a picture takes (docs/guides/buckets.md).
+/// Immutable.
 class BucketTable {
  public:
-  /// Throws InvalidInput where the settings give no shape.
+  /// Of the settings without their stages. Throws InvalidInput where they give no shape.
   explicit BucketTable(const spec::DataOptions& options);
 
   struct Choice {

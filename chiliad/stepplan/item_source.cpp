@@ -58,6 +58,7 @@ void BlockItemsCache::will_need(const std::vector<int64_t>& blocks) {
 
 BlockItemsCache::Held BlockItemsCache::read(uint32_t block) const {
   auto made = std::make_shared<BlockItems>();
+  made->buckets.resize(usable_.num_stages());
   columns_.read(block, made->rows);
   Coverage ignored;
   size_t kept = 0;
@@ -67,7 +68,9 @@ BlockItemsCache::Held BlockItemsCache::read(uint32_t block) const {
     if (!bucket || !table_.holds(samples[i].key_hash, made->rows.first_sample + static_cast<int64_t>(i)))
       continue;
     made->offset.push_back(static_cast<uint32_t>(i));
-    made->bucket.push_back(*bucket);
+    made->buckets[0].push_back(*bucket);
+    for (size_t stage = 1; stage < made->buckets.size(); ++stage)
+      made->buckets[stage].push_back(usable_.bucket_in(stage, samples[i]));
     samples[kept++] = samples[i];
   }
   samples.resize(kept);
@@ -101,17 +104,27 @@ ItemSource::~ItemSource() = default;
 void ItemSource::group_buckets() {
   const int64_t groups = inputs_.options.shape_clusters;
   if (groups == 1 || inputs_.of_documents) return;
-  int64_t before = 0;
-  for (const int64_t count :
-       table_.bucket_items) {  // by the middle of the bucket's items: groups are about equal
-    const double middle = static_cast<double>(before) + static_cast<double>(count) / 2.0;
-    const double share = middle / static_cast<double>(num_items());
-    bucket_group_.push_back(static_cast<int32_t>(share * static_cast<double>(groups)));
-    before += count;
+  for (size_t stage = 0; stage < inputs_.shapes->num_stages(); ++stage) {
+    int64_t before = 0;
+    for (int32_t b = inputs_.shapes->first_bucket(stage); b < inputs_.shapes->first_bucket(stage + 1); ++b) {
+      // By the middle of the bucket's items: groups are about equal.
+      const int64_t count = table_.bucket_items[static_cast<size_t>(b)];
+      const double middle = static_cast<double>(before) + static_cast<double>(count) / 2.0;
+      const double share = middle / static_cast<double>(num_items());
+      bucket_group_.push_back(static_cast<int32_t>(share * static_cast<double>(groups)));
+      before += count;
+    }
   }
 }
 
-std::vector<ItemPlace> ItemSource::clustered_places(int64_t epoch, int64_t window, int64_t step) const {
+size_t ItemSource::stage_of(int64_t step_of_run) const {
+  if (inputs_.of_documents) return 0;
+  if (inputs_.table.part == PlanPart::kHeldOut) return inputs_.shapes->num_stages() - 1;
+  return inputs_.shapes->stage_of(step_of_run);
+}
+
+std::vector<ItemPlace> ItemSource::clustered_places(int64_t epoch, int64_t window, int64_t step,
+                                                    int64_t of_run) const {
   const Window& place = order_->windows()[static_cast<size_t>(window)];
   const auto key = Rng({inputs_.seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(Draw::kOrder),
                         kClusterSteps, static_cast<uint64_t>(window)})
@@ -123,8 +136,10 @@ std::vector<ItemPlace> ItemSource::clustered_places(int64_t epoch, int64_t windo
     const auto places = order_->items(epoch, window, 0, place.num_items);
     blocks_->will_need(order_->blocks(epoch, window));
     std::vector<std::vector<ItemPlace>> groups(static_cast<size_t>(inputs_.options.shape_clusters) + 1);
+    // Of the window's first step, also where a stage begins inside: each item stays in one of its steps.
+    const size_t stage = stage_of(of_run - (step - place.first_step));
     for (const ItemPlace item : places) {
-      const int32_t bucket = blocks_->get(item.block)->bucket.at(item.item);
+      const int32_t bucket = blocks_->get(item.block)->buckets[stage].at(item.item);
       groups[static_cast<size_t>(bucket_group_[static_cast<size_t>(bucket)])].push_back(item);
     }
     clusters_->items.clear();
@@ -137,18 +152,19 @@ std::vector<ItemPlace> ItemSource::clustered_places(int64_t epoch, int64_t windo
   return {begin + place.step_start(j), begin + place.step_start(j + 1)};
 }
 
-int64_t ItemSource::step_items(int64_t epoch, int64_t step, std::vector<Item>& items) const {
+int64_t ItemSource::step_items(int64_t epoch, int64_t step, int64_t of_run, std::vector<Item>& items) const {
   const int64_t window = order_->window_of(step);
   const Window& place = order_->windows()[static_cast<size_t>(window)];
   const int64_t j = step - place.first_step;
   const auto places = bucket_group_.empty()
                           ? order_->items(epoch, window, place.step_start(j), place.step_start(j + 1))
-                          : clustered_places(epoch, window, step);
-  append_items(epoch, window, places, items);
+                          : clustered_places(epoch, window, step, of_run);
+  append_items(epoch, window, stage_of(of_run), places, items);
   return window;
 }
 
-void ItemSource::row_items(int64_t first, int64_t last, std::vector<Item>& items) const {
+void ItemSource::row_items(int64_t first, int64_t last, int64_t of_run, std::vector<Item>& items) const {
+  const size_t stage = stage_of(of_run);
   while (first < last) {
     const int64_t epoch = first / num_items();
     const int64_t at = first % num_items();
@@ -156,19 +172,19 @@ void ItemSource::row_items(int64_t first, int64_t last, std::vector<Item>& items
     const Window& place = order_->windows()[static_cast<size_t>(window)];
     const int64_t begin = at - place.first_item;
     const int64_t end = std::min(place.num_items, begin + last - first);
-    append_items(epoch, window, order_->items(epoch, window, begin, end), items);
+    append_items(epoch, window, stage, order_->items(epoch, window, begin, end), items);
     first += end - begin;
   }
 }
 
-void ItemSource::append_items(int64_t epoch, int64_t window, const std::vector<ItemPlace>& places,
-                              std::vector<Item>& items) const {
+void ItemSource::append_items(int64_t epoch, int64_t window, size_t stage,
+                              const std::vector<ItemPlace>& places, std::vector<Item>& items) const {
   blocks_->will_need(order_->blocks(epoch, window));
   std::unordered_map<uint32_t, BlockItemsCache::Held> held;
   for (const ItemPlace place : places) {
     auto& block = held[place.block];
     if (block == nullptr) block = blocks_->get(place.block);
-    items.push_back(make_item(*block, place.item, epoch));
+    items.push_back(make_item(*block, place.item, stage, epoch));
   }
 }
 
@@ -178,7 +194,7 @@ void ItemSource::sample_item(int64_t epoch, int64_t block, int64_t sample, std::
       std::lower_bound(held->offset.begin(), held->offset.end(), sample - held->rows.first_sample);
   CHILIAD_CHECK(at != held->offset.end() && *at == sample - held->rows.first_sample,
                 "sample {} is no item of block {}", sample, block);
-  items.push_back(make_item(*held, static_cast<size_t>(at - held->offset.begin()), epoch));
+  items.push_back(make_item(*held, static_cast<size_t>(at - held->offset.begin()), 0, epoch));
 }
 
 std::vector<int64_t> ItemSource::samples() const {
@@ -215,14 +231,15 @@ void ItemSource::draw_caption(const BlockItemsCache::BlockItems& block, size_t i
   }
 }
 
-Item ItemSource::make_item(const BlockItemsCache::BlockItems& block, size_t i, int64_t epoch) const {
+Item ItemSource::make_item(const BlockItemsCache::BlockItems& block, size_t i, size_t stage,
+                           int64_t epoch) const {
   const auto& sample = block.rows.samples.at(i);
   const auto draw = [&](Draw purpose) {
     return Rng({inputs_.seed, static_cast<uint64_t>(epoch), sample.key_hash, static_cast<uint64_t>(purpose)});
   };
   Item item;
   item.sample = block.rows.first_sample + block.offset[i];
-  item.bucket = block.bucket[i];
+  item.bucket = block.buckets[stage][i];
   item.draw_key = Rng({inputs_.seed, static_cast<uint64_t>(epoch), sample.key_hash}).next_u64();
   item.num_tokens = 1;
   draw_caption(block, i, epoch, item);

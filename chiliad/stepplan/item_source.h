@@ -24,9 +24,9 @@ class BlockItemsCache {
  public:
   /// Those samples of a block that are items of the plan's part.
   struct BlockItems {
-    index::BlockRows rows;         // `samples` are the items
-    std::vector<uint32_t> offset;  // of each item in the block's samples
-    std::vector<int32_t> bucket;
+    index::BlockRows rows;                      // `samples` are the items
+    std::vector<uint32_t> offset;               // of each item in the block's samples
+    std::vector<std::vector<int32_t>> buckets;  // of each stage, of each item
   };
   using Held = std::shared_ptr<const BlockItems>;  // by the cache and the steps that read it
 
@@ -58,8 +58,8 @@ class BlockItemsCache {
 /// What a source is made of.
 struct SourceInputs {
   std::unique_ptr<index::SampleColumns> columns;
-  spec::DataOptions options;            ///< its own
-  std::optional<BucketTable> shapes{};  ///< of pictures
+  spec::DataOptions options;              ///< its own
+  std::optional<StagedBuckets> shapes{};  ///< of pictures
   bool of_documents = false;
   TokenCount tokens;
   uint64_t seed = 0;
@@ -80,13 +80,13 @@ class ItemSource {
   [[nodiscard]] int64_t num_items() const { return table_.num_items; }
   [[nodiscard]] const Order& order() const { return *order_; }
 
-  /// Appends the items of a step of an epoch; returns the window.
-  int64_t step_items(int64_t epoch, int64_t step, std::vector<Item>& items) const;
-  /// Appends the items [first, last) of the source's epochs one after another.
-  void row_items(int64_t first, int64_t last, std::vector<Item>& items) const;
+  /// Appends the items of a step of an epoch, which is step `of_run` of the run; returns the window.
+  int64_t step_items(int64_t epoch, int64_t step, int64_t of_run, std::vector<Item>& items) const;
+  /// Appends the items [first, last) of the source's epochs one after another, for step `of_run`.
+  void row_items(int64_t first, int64_t last, int64_t of_run, std::vector<Item>& items) const;
 
-  /// Appends the item that a sample is in an epoch; the sample is an item, and lies in `block` of the
-  /// columns.
+  /// Appends the item that a sample is in an epoch, in the first stage; the sample is an item, and lies in
+  /// `block` of the columns.
   void sample_item(int64_t epoch, int64_t block, int64_t sample, std::vector<Item>& items) const;
   /// Of all items, ascending.
   [[nodiscard]] std::vector<int64_t> samples() const;
@@ -101,18 +101,22 @@ class ItemSource {
  private:
   struct ClusterCache;
 
+  /// Held-out items have the last one's shapes, whatever the step.
+  [[nodiscard]] size_t stage_of(int64_t step_of_run) const;
   void group_buckets();
-  [[nodiscard]] std::vector<ItemPlace> clustered_places(int64_t epoch, int64_t window, int64_t step) const;
-  void append_items(int64_t epoch, int64_t window, const std::vector<ItemPlace>& places,
+  [[nodiscard]] std::vector<ItemPlace> clustered_places(int64_t epoch, int64_t window, int64_t step,
+                                                        int64_t of_run) const;
+  void append_items(int64_t epoch, int64_t window, size_t stage, const std::vector<ItemPlace>& places,
                     std::vector<Item>& items) const;
-  [[nodiscard]] Item make_item(const BlockItemsCache::BlockItems& block, size_t i, int64_t epoch) const;
+  [[nodiscard]] Item make_item(const BlockItemsCache::BlockItems& block, size_t i, size_t stage,
+                               int64_t epoch) const;
   void draw_caption(const BlockItemsCache::BlockItems& block, size_t i, int64_t epoch, Item& item) const;
 
   SourceInputs inputs_;
   Usable usable_;
   BlockTable table_;  // its items went to the order
   std::unique_ptr<Order> order_;
-  std::vector<int32_t> bucket_group_;       // of each bucket, where shape_clusters > 1
+  std::vector<int32_t> bucket_group_;       // of each bucket of all stages, where shape_clusters > 1
   std::unique_ptr<ClusterCache> clusters_;  // the window sorted last
   std::unique_ptr<BlockItemsCache> blocks_;
 };

@@ -31,10 +31,20 @@ PackedStep cut(const Step& step, const std::vector<Bucket>& buckets, const PackO
 
 }  // namespace
 
+PackOptions options_for(const PackOptions& options, const std::vector<Item>& items) {
+  PackOptions own = options;
+  own.stage_items.clear();
+  for (const StageItems& stage : options.stage_items) {
+    if (!items.empty() && items.front().bucket >= stage.first_bucket) own.max_items = stage.max_items;
+  }
+  return own;
+}
+
 PackedStep pack(const Step& step, const std::vector<Bucket>& buckets, const PackOptions& options) {
   CHILIAD_CHECK_GT(options.num_ranks, 0);
   CHILIAD_CHECK(options.num_components() <= kMaxComponents, "{} components", options.num_components());
-  PackedStep packed = cut(step, buckets, options);
+  PackedStep packed = options.stage_items.empty() ? cut(step, buckets, options)
+                                                  : cut(step, buckets, options_for(options, step.items));
   if (planted_bug("permuted_items")) swap_samples(packed);
   if (planted_bug("swapped_ranks")) swap_ranks(packed);
   for (const Item& item : step.items) {

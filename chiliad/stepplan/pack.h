@@ -30,6 +30,12 @@ enum class Sync {
   kSlot,  ///< sharded parameters: at each layer, so in each slot and component
 };
 
+/// Most items of a micro-batch of a stage, whose buckets begin at `first_bucket`.
+struct StageItems {
+  int32_t first_bucket = 0;
+  int64_t max_items = 1;
+};
+
 struct PackOptions {
   int num_ranks = 1;
   int64_t max_items = 32;  ///< of a micro-batch (the layout's memory); mode bucket
@@ -45,11 +51,16 @@ struct PackOptions {
   Works row_overhead{};            ///< with item_works: what a row costs beside its items
   bool pad = false;                ///< for comparison: items as they come, padded to the largest
   bool in_order = false;           ///< for comparison: items go to ranks in turn, and stay there
+  /// In place of max_items where there are several stages, in order: an item's bucket tells its step's stage.
+  std::vector<StageItems> stage_items{};
   [[nodiscard]] bool packs_pictures() const { return max_tokens > 0 && positions != nullptr; }
   [[nodiscard]] int num_components() const {
     return components.empty() ? 1 : static_cast<int>(components.size());
   }
 };
+
+/// The options as they are for a step of `items`: with the max_items of their stage.
+[[nodiscard]] PackOptions options_for(const PackOptions& options, const std::vector<Item>& items);
 
 /// Cuts a step into micro-batches of one bucket each so that every rank has about equal work and the same
 /// number of slots; with Sync::kSlot all ranks in each slot, too. A pure function of the step and the

@@ -4,7 +4,7 @@
 // rows as
 //    first fit needs, and are evened out over these.
 //    Ranks wait in each slot: pieces are evened out over the rows of all ranks; rows of like work share a
-//    slot.
+//    slot (slot_rows.h).
 // 3. Ranks get equal slots, those of most work first.
 #include "chiliad/stepplan/pack_rows.h"
 
@@ -19,6 +19,7 @@
 #include "chiliad/base/error.h"
 #include "chiliad/base/planted.h"
 #include "chiliad/stepplan/even_out.h"
+#include "chiliad/stepplan/slot_rows.h"
 
 namespace chiliad::stepplan {
 namespace {
@@ -251,21 +252,21 @@ PackedStep RowMaker::rows_by_slot() const {
   auto rows = even_out(loads_, bins(num_slots * num_ranks, options_.max_tokens));
   while (!rows.has_value())  // as many rows as pieces have room at the latest
     rows = even_out(loads_, bins(++num_slots * num_ranks, options_.max_tokens));
-  const auto work = [&](const std::vector<uint32_t>& row) {
-    double sum = 0.0;
-    for (const uint32_t piece : row) sum += loads_[piece].total;
-    return sum;
-  };
-  std::vector<std::pair<double, uint32_t>> order;
-  for (uint32_t r = 0; r < rows->size(); ++r) order.emplace_back(-work((*rows)[r]), r);
-  std::sort(order.begin(), order.end());
+  std::vector<Load> sums(rows->size());
+  for (size_t r = 0; r < rows->size(); ++r) {
+    for (const uint32_t piece : (*rows)[r]) {
+      sums[r].total += loads_[piece].total;
+      for (size_t c = 0; c < sums[r].works.size(); ++c) sums[r].works[c] += loads_[piece].works[c];
+    }
+  }
+  const auto order = share_slots(sums, num_slots, options_.num_components());
   std::vector<std::pair<double, uint32_t>> ranks;
   for (size_t slot = 0; slot < num_slots; ++slot) {
     ranks.clear();  // who has least so far gets most
     for (uint32_t rank = 0; rank < num_ranks; ++rank) ranks.emplace_back(packed.rank_work[rank], rank);
     std::sort(ranks.begin(), ranks.end());
     for (size_t i = 0; i < num_ranks; ++i) {
-      auto& row = (*rows)[order[slot * num_ranks + i].second];
+      auto& row = (*rows)[order[slot * num_ranks + i]];
       add_slot(packed, ranks[i].second, row.empty() ? MicroBatch{} : finish(std::move(row)));
     }
   }

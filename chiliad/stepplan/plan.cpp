@@ -9,6 +9,7 @@
 #include "chiliad/base/planted.h"
 #include "chiliad/base/rng.h"
 #include "chiliad/index/plan_columns.h"
+#include "chiliad/spec/shape_stages.h"
 #include "chiliad/stepplan/item_tokens.h"
 
 namespace chiliad::stepplan {
@@ -39,6 +40,18 @@ void add_transforms(const spec::DataOptions& options, Hasher& hasher) {
   hasher.add(options.jitter_saturation);
 }
 
+/// What a stage is, not what its settings say beside that.
+void add_stages(const spec::DataOptions& options, Hasher& hasher) {
+  if (options.stages.empty()) return;
+  hasher.add("stages").add(static_cast<int64_t>(options.stages.size()));
+  const auto stages = spec::stage_options(options);
+  for (size_t s = 1; s < stages.size(); ++s) {
+    const spec::DataOptions& stage = stages[s];
+    hasher.add(options.stages[s - 1].from).add(stage.buckets).add(stage.resolution).add(stage.bucket_step);
+    hasher.add(stage.bucket_min).add(stage.bucket_max);
+  }
+}
+
 Digest content_digest_of(const spec::DataOptions& options, const Digest& documents) {
   if (documents != Digest{}) return documents_digest_of(options, documents);
   Hasher hasher;
@@ -51,6 +64,7 @@ Digest content_digest_of(const spec::DataOptions& options, const Digest& documen
   add_held_out(options, hasher);
   add_buckets(options, hasher);
   add_transforms(options, hasher);
+  add_stages(options, hasher);
   return hasher.digest();
 }
 
@@ -150,7 +164,7 @@ Plan::Plan(const index::Index& index, const spec::DataOptions& options, uint64_t
       of_documents_(documents != Digest{}),
       seed_(seed),
       tokens_(tokens),
-      table_(of_documents_ ? std::nullopt : std::make_optional<BucketTable>(options)),
+      table_(of_documents_ ? std::nullopt : std::make_optional<StagedBuckets>(options)),
       buckets_(of_documents_ ? std::vector<Bucket>{{}} : table_->buckets()),
       content_(with_sources(options, content_digest_of(options, documents))) {
   check_options(options);
@@ -284,6 +298,11 @@ void Plan::take_packs(const Digest& documents) {
     throw InvalidInput("data.packs",
                        "expected one source, or data.mixing: concatenate, got sources that are "
                        "mixed step by step. Leave packs or the weights out");
+  if (!options_.stages.empty())
+    throw InvalidInput(
+        "data.packs",
+        "expected no data.stages, whose shapes the packs do not have, got some. Leave packs or "
+        "stages out");
   check_packs(packs_->identity(), packs_identity(index_.manifest().digest, documents, options_), place);
   std::vector<int64_t> packed;
   for (int64_t p = 0; p < packs_->num_packs(); ++p)
@@ -307,6 +326,11 @@ void Plan::take_packs(const Digest& documents) {
   pack_order_ = std::make_unique<Order>(std::move(packs_of_windows),
                                         OrderOptions{parse_order(options_.order), 1, options_.batch, seed_});
   steps_per_epoch_ = pack_order_->steps_per_epoch();
+}
+
+std::vector<spec::DataOptions> Plan::stage_options() const {
+  if (of_documents_) return {options_};
+  return spec::stage_options(options_);
 }
 
 int64_t Plan::num_windows() const {
@@ -366,7 +390,7 @@ Step Plan::select_from_row(int64_t step) const {
   const auto after = std::upper_bound(first_step_.begin(), first_step_.end(), in_epoch);
   const auto source = static_cast<size_t>(after - first_step_.begin() - 1);
   selected.window =
-      sources_[source]->step_items(selected.epoch, in_epoch - first_step_[source], selected.items);
+      sources_[source]->step_items(selected.epoch, in_epoch - first_step_[source], step, selected.items);
   for (size_t s = 0; s < source; ++s)
     selected.window += static_cast<int64_t>(sources_[s]->order().windows().size());
   return selected;
@@ -419,7 +443,8 @@ Step Plan::select(int64_t step, const Journal& journal) const {
     if (planted_bug("mixed_items_twice"))
       for (int64_t& item : first) item = std::max<int64_t>(0, item - 1);
     const auto last = mixer_->given_before(step + 1);
-    for (size_t s = 0; s < sources_.size(); ++s) sources_[s]->row_items(first[s], last[s], selected.items);
+    for (size_t s = 0; s < sources_.size(); ++s)
+      sources_[s]->row_items(first[s], last[s], step, selected.items);
   }
   selected.step = step;
   for (uint32_t i = 0; i < selected.items.size(); ++i) {

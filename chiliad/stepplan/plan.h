@@ -12,13 +12,13 @@
 #include "chiliad/index/index.h"
 #include "chiliad/spec/options/data.h"
 #include "chiliad/stepplan/block_table.h"
-#include "chiliad/stepplan/buckets.h"
 #include "chiliad/stepplan/item.h"
 #include "chiliad/stepplan/item_source.h"
 #include "chiliad/stepplan/journal.h"
 #include "chiliad/stepplan/mixer.h"
 #include "chiliad/stepplan/offline_packs.h"
 #include "chiliad/stepplan/order.h"
+#include "chiliad/stepplan/staged_buckets.h"
 #include "chiliad/stepplan/usable.h"
 
 namespace chiliad::stepplan {
@@ -99,8 +99,12 @@ class Plan {
   [[nodiscard]] uint32_t longest_tokens(int64_t sample) const;
   /// Samples that the plan's part shows, ascending.
   [[nodiscard]] std::vector<int64_t> samples() const;
-  /// Documents have one, of no pixels.
+  /// Of all stages, one after another. Documents have one, of no pixels.
   [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
+  /// Section data in each stage; one of documents.
+  [[nodiscard]] std::vector<spec::DataOptions> stage_options() const;
+  /// Of pictures; null: documents.
+  [[nodiscard]] const StagedBuckets* stages() const { return table_ ? &*table_ : nullptr; }
   [[nodiscard]] bool packs_documents() const { return of_documents_; }
   [[nodiscard]] const index::Index& index() const { return index_; }
   /// Of the packs, or of the first source.
@@ -140,7 +144,7 @@ class Plan {
   bool of_documents_;
   uint64_t seed_;
   TokenCount tokens_;
-  std::optional<BucketTable> table_;  // of pictures
+  std::optional<StagedBuckets> table_;  // of pictures
   std::vector<Bucket> buckets_;
   std::vector<std::unique_ptr<ItemSource>> sources_;
   std::vector<SourceSummary> summaries_;
@@ -159,7 +163,7 @@ class Plan {
 /// Where blocks of the index end, in samples; those outside of every block count to the one before.
 [[nodiscard]] std::vector<int64_t> block_ends(const index::Index& index);
 
-/// The shapes of a run's pictures, by its settings (buckets.h).
+/// The shapes of a run's pictures in all its stages, by its settings (staged_buckets.h).
 [[nodiscard]] std::vector<Bucket> make_buckets(const spec::DataOptions& options);
 /// The bucket whose ratio is nearest by |ln|; the smaller index on ties.
 [[nodiscard]] int32_t assign_bucket(const std::vector<Bucket>& buckets, int64_t width, int64_t height);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "chiliad/base/error.h"
+#include "chiliad/spec/shape_stages.h"
 #include "chiliad/stepplan/pack_padded.h"
 #include "chiliad/stepplan/pack_rows.h"
 
@@ -30,6 +31,7 @@ class Reporter {
     report_.max_row_tokens = options.max_tokens;
     report_.sync = options.sync;
     for (const Bucket bucket : plan.buckets()) report_.buckets.push_back({bucket});
+    add_stages();
     if (options.num_components() > 1) {
       for (const std::string& name : options.components) report_.components.push_back({name});
     }
@@ -38,6 +40,7 @@ class Reporter {
 
   void add(const Step& step) {
     const auto count = static_cast<int64_t>(step.items.size());
+    if (!report_.stages.empty()) ++report_.stages[plan_.stages()->stage_of(step.step)].steps;
     report_.items_min = report_.items == 0 ? count : std::min(report_.items_min, count);
     report_.items_max = std::max(report_.items_max, count);
     std::vector<int32_t> shown;
@@ -87,6 +90,12 @@ class Reporter {
   }
 
  private:
+  void add_stages() {
+    const auto stages = plan_.stage_options();
+    for (size_t s = 0; stages.size() > 1 && s < stages.size(); ++s)
+      report_.stages.push_back({plan_.stages()->from(s), spec::shapes_in_words(stages[s])});
+  }
+
   void add_balance(const Step& step, const PackedStep& packed) {
     const Balance balance = balance_of(packed, options_);
     const Balance bound = granularity_of(packed, plan_.buckets(), options_);

@@ -56,6 +56,13 @@ struct PlanReport {
   double slots_mean = 0.0;                   ///< micro-batch slots a step
   double micro_batches = 0.0;                ///< with work, a rank and step
 
+  struct Stage {
+    int64_t from = 0;    ///< step
+    std::string shapes;  ///< in words
+    int64_t steps = 0;   ///< of the epoch
+  };
+  std::vector<Stage> stages;  ///< where there are several
+
   struct BucketCount {
     Bucket bucket;
     int64_t items = 0;

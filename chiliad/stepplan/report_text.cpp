@@ -74,6 +74,8 @@ std::string PlanReport::to_json() const {
                                {"epochs", source.epochs},
                                {"share", source.share}});
   }
+  for (const auto& stage : stages)
+    json["stages"].push_back({{"from", stage.from}, {"shapes", stage.shapes}, {"steps", stage.steps}});
   if (packs > 0) json["packs"] = packs;
   if ((packs_documents || packs_pictures) && !pads)
     json["rows"] = {{"max_tokens", max_row_tokens}, {"fill", row_fill}};
@@ -101,6 +103,9 @@ std::string PlanReport::to_table() const {
   text += line("shown again, missed", fmt::format("{}, {}", repeated, missed));
   text += table_of_items() + table_of_work() + table_of_sources();
   if (packs_documents) return text;
+  for (const auto& stage : stages)
+    text +=
+        line("shapes", fmt::format("{} from step {} on: {} steps", stage.shapes, stage.from, stage.steps));
   text += "bucket       items     part  steps\n";
   for (const auto& count : buckets) {
     text += fmt::format("{:<13}{:<10}{:>4.1f} %  {}\n",

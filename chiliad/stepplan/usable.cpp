@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "chiliad/index/columns.h"
+#include "chiliad/spec/shape_stages.h"
 
 namespace chiliad::stepplan {
 namespace {
@@ -39,7 +40,7 @@ void add_buckets(const spec::DataOptions& options, Hasher& hasher) {
   if (options.bucket_choice == "most_pixels") hasher.add(options.max_crop);
 }
 
-Usable::Usable(const spec::DataOptions& options, std::optional<BucketTable> table, bool of_documents,
+Usable::Usable(const spec::DataOptions& options, std::optional<StagedBuckets> table, bool of_documents,
                TokenCount tokens)
     : table_(std::move(table)),
       of_documents_(of_documents),
@@ -48,6 +49,9 @@ Usable::Usable(const spec::DataOptions& options, std::optional<BucketTable> tabl
       tokens_(std::move(tokens)) {
   Hasher recipe;
   add_buckets(options, recipe);
+  if (!options.stages.empty()) {
+    for (const spec::DataOptions& stage : spec::stage_options(options)) add_buckets(stage, recipe);
+  }
   recipe_ = recipe.digest();
   for (const std::string& language : options.languages) languages_.push_back(index::language_code(language));
 }
@@ -79,11 +83,20 @@ std::optional<int32_t> Usable::bucket_of(const index::BlockRows& rows, size_t i,
     }
   }
   if (of_documents_) return is_long_enough(rows, sample, coverage) ? std::optional(0) : std::nullopt;
-  return bucket_of_picture(sample.width, sample.height, coverage);
+  const auto bucket = bucket_of_picture(0, sample.width, sample.height, coverage);
+  for (size_t stage = 1; bucket && stage < num_stages(); ++stage) {
+    if (!bucket_of_picture(stage, sample.width, sample.height, coverage)) return std::nullopt;
+  }
+  return bucket;
 }
 
-std::optional<int32_t> Usable::bucket_of_picture(uint32_t width, uint32_t height, Coverage& coverage) const {
-  const BucketTable::Choice choice = table_->assign(width, height);
+int32_t Usable::bucket_in(size_t stage, const index::BlockRows::Sample& sample) const {
+  return of_documents_ ? 0 : table_->assign(stage, sample.width, sample.height).bucket;
+}
+
+std::optional<int32_t> Usable::bucket_of_picture(size_t stage, uint32_t width, uint32_t height,
+                                                 Coverage& coverage) const {
+  const BucketTable::Choice choice = table_->assign(stage, width, height);
   if (choice.too_small) {
     ++coverage.too_small;
     return std::nullopt;

@@ -9,8 +9,8 @@
 #include "chiliad/base/hash.h"
 #include "chiliad/index/sample_columns.h"
 #include "chiliad/spec/options/data.h"
-#include "chiliad/stepplan/buckets.h"
 #include "chiliad/stepplan/item.h"
+#include "chiliad/stepplan/staged_buckets.h"
 
 namespace chiliad::stepplan {
 
@@ -38,16 +38,21 @@ using TokenCount = std::function<uint32_t(uint32_t shard, uint32_t caption)>;
 /// Which shape a picture takes, beside the sizes; added only where used, so that runs from before resume.
 void add_buckets(const spec::DataOptions& options, Hasher& hasher);
 
-/// Which samples are items, by the settings alone (data.limit and data.held_out come after). Thread-safe.
+/// Which samples are items, by the settings alone (data.limit and data.held_out come after): those that every
+/// stage takes, so that the order is the same in all of them. Thread-safe.
 class Usable {
  public:
   /// table: of pictures; documents, and who asks for captions alone, have none.
-  Usable(const spec::DataOptions& options, std::optional<BucketTable> table, bool of_documents,
+  Usable(const spec::DataOptions& options, std::optional<StagedBuckets> table, bool of_documents,
          TokenCount tokens);
 
-  /// The bucket of sample `i` of `rows` (0: of a document), or nothing, which is then counted.
+  /// The bucket of sample `i` of `rows` in the first stage (0: of a document), or nothing, which is then
+  /// counted.
   [[nodiscard]] std::optional<int32_t> bucket_of(const index::BlockRows& rows, size_t i,
                                                  Coverage& coverage) const;
+  /// Of a sample that is an item, in any stage.
+  [[nodiscard]] int32_t bucket_in(size_t stage, const index::BlockRows::Sample& sample) const;
+  [[nodiscard]] size_t num_stages() const { return table_ ? table_->num_stages() : 1; }
   /// Whether a caption may be drawn.
   [[nodiscard]] bool wanted(uint32_t language) const;
   [[nodiscard]] uint32_t tokens(const index::BlockRows& rows, const index::BlockRows::Sample& sample,
@@ -58,12 +63,12 @@ class Usable {
   [[nodiscard]] Digest digest() const;
 
  private:
-  [[nodiscard]] std::optional<int32_t> bucket_of_picture(uint32_t width, uint32_t height,
+  [[nodiscard]] std::optional<int32_t> bucket_of_picture(size_t stage, uint32_t width, uint32_t height,
                                                          Coverage& coverage) const;
   [[nodiscard]] bool is_long_enough(const index::BlockRows& rows, const index::BlockRows::Sample& sample,
                                     Coverage& coverage) const;
 
-  std::optional<BucketTable> table_;
+  std::optional<StagedBuckets> table_;
   Digest recipe_;  // what else decides on a bucket
   bool of_documents_;
   double max_aspect_error_;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "chiliad/spec/shape_stages.h"
 #include "chiliad/stepplan/plan.h"
 
 namespace chiliad::stepplan {
@@ -136,13 +137,15 @@ std::vector<spec::BatchShape> largest_batches(const spec::ModelOptions& model,
     return {{1, 0, row, static_cast<double>(row) * static_cast<double>(document)}};
   }
   std::vector<spec::BatchShape> shapes;
-  for (const Bucket& bucket : make_buckets(data)) {
-    const int64_t side = spec::token_pixels(model);
-    const int64_t tokens = (bucket.width / side) * (bucket.height / side);
-    const int64_t text = spec::reads_captions(model) ? model.text_max_tokens : 1;
-    const int64_t most =
-        data.mode == "pack" ? std::max<int64_t>(1, data.micro_batch_tokens / tokens) : data.micro_batch_items;
-    shapes.push_back({std::min(most, data.batch), tokens, text});
+  for (const spec::DataOptions& stage : spec::stage_options(data)) {
+    for (const Bucket& bucket : make_buckets(stage)) {
+      const int64_t side = spec::token_pixels(model);
+      const int64_t tokens = (bucket.width / side) * (bucket.height / side);
+      const int64_t text = spec::reads_captions(model) ? model.text_max_tokens : 1;
+      const int64_t most = data.mode == "pack" ? std::max<int64_t>(1, data.micro_batch_tokens / tokens)
+                                               : stage.micro_batch_items;
+      shapes.push_back({std::min(most, data.batch), tokens, text});
+    }
   }
   return shapes;
 }

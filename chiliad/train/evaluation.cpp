@@ -15,6 +15,7 @@
 #include "chiliad/generate/sample.h"
 #include "chiliad/image/encode.h"
 #include "chiliad/io/file.h"
+#include "chiliad/spec/shape_stages.h"
 #include "chiliad/train/average_swap.h"
 
 namespace chiliad::train {
@@ -148,7 +149,8 @@ void Evaluation::make_samples(int64_t step, const std::filesystem::path& folder)
   // Every rank makes as many: layers that ranks share are gathered by all of them together.
   const size_t rounds = (prompts.size() + ranks - 1) / ranks;
   const int64_t unit = spec::token_pixels(run_.model);
-  const auto side = static_cast<int32_t>(std::max(unit, run_.data.resolution / unit * unit));
+  const auto side =
+      static_cast<int32_t>(std::max(unit, spec::last_stage(run_.data).resolution / unit * unit));
   std::vector<generate::Request> requests;
   for (size_t round = 0; round < rounds; ++round) {
     const size_t i = (round * ranks + own) % prompts.size();

@@ -6,6 +6,7 @@
 #include "chiliad/parallel/layer_layout.h"
 #include "chiliad/spec/bucket_tables.h"
 #include "chiliad/spec/layer_table.h"
+#include "chiliad/spec/shape_stages.h"
 #include "chiliad/spec/tensor_shard.h"
 
 namespace chiliad::train {
@@ -19,8 +20,12 @@ constexpr int64_t kAlignment = 64;  // of what comm::Group::share gives
 /// Positions of the largest micro-batch that the run file allows.
 int64_t most_tokens(const spec::RunFile& run) {
   if (run.data.mode == "pack") return run.data.micro_batch_tokens;
-  const int64_t side = spec::longest_side(run.data) / spec::token_pixels(run.model);
-  return run.data.micro_batch_items * std::max(side * side, run.model.text_max_tokens);
+  int64_t most = 0;
+  for (const spec::DataOptions& stage : spec::stage_options(run.data)) {
+    const int64_t side = spec::longest_side(stage) / spec::token_pixels(run.model);
+    most = std::max(most, stage.micro_batch_items * std::max(side * side, run.model.text_max_tokens));
+  }
+  return most;
 }
 
 /// Of so many values in memory that peers read in place.

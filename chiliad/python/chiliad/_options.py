@@ -8,7 +8,17 @@ from typing import Mapping, Union
 
 from ._errors import InputError
 
-Option = Union[bool, int, float, str, "os.PathLike[str]", "list[str]", "tuple[str, ...]", "list[int]"]
+Option = Union[
+    bool,
+    int,
+    float,
+    str,
+    "os.PathLike[str]",
+    "list[str]",
+    "tuple[str, ...]",
+    "list[int]",
+    "list[dict[str, object]]",
+]
 Source = Union[str, "os.PathLike[str]"]
 
 

@@ -20,6 +20,7 @@
 #include "chiliad/spec/detail/sections.h"
 #include "chiliad/spec/detail/sources_rule.h"
 #include "chiliad/spec/layer_table.h"
+#include "chiliad/spec/shape_stages.h"
 #include "chiliad/spec/tensor_shard.h"
 
 namespace chiliad::spec::detail {
@@ -144,6 +145,28 @@ Found check_buckets(const DataOptions& data, const ModelOptions& model) {
     return Conflict{"data.bucket_max",
                     fmt::format("expected at least data.resolution ({}), got {}. Change one of them",
                                 data.resolution, data.bucket_max)};
+  }
+  return std::nullopt;
+}
+
+/// Later shapes are for models that see pixels of any size, item by item.
+Found check_stages(const RunFile& file) {
+  if (file.data.stages.empty()) return std::nullopt;
+  const auto refused = [](const std::string& why) { return Conflict{"data.stages", why}; };
+  if (is_language_model(file.model))
+    return refused(fmt::format("expected none for family {}, which reads no pictures, got some. Remove them",
+                               file.model.family));
+  if (is_latent_diffusion(file.model))
+    return refused(
+        fmt::format("expected none for family {}: latents are made once for a picture, in one "
+                    "shape; got some. Train a run for each resolution, each from the weights of "
+                    "the one before (model.weights)",
+                    file.model.family));
+  const auto stages = stage_options(file.data);
+  for (size_t s = 1; s < stages.size(); ++s) {
+    if (const auto conflict = check_buckets(stages[s], file.model))
+      return refused(fmt::format("from step {}: {}: {}", file.data.stages[s - 1].from, conflict->key,
+                                 conflict->message));
   }
   return std::nullopt;
 }
@@ -459,6 +482,7 @@ Found find_conflict(const RunFile& file) {
     if (auto conflict = check_language(file.model)) return conflict;
   }
   if (auto conflict = check_sources(file.data)) return conflict;
+  if (auto conflict = check_stages(file)) return conflict;
   if (auto conflict = check_mode(file)) return conflict;
   if (auto conflict = check_languages(file)) return conflict;
   if (auto conflict = check_documents(file)) return conflict;

@@ -12,9 +12,9 @@ namespace chiliad::spec::detail {
 
 /// Where an option's value lives, and the value itself.
 using Field = std::variant<std::string*, int64_t*, uint64_t*, double*, bool*, std::vector<std::string>*,
-                           std::vector<int64_t>*, std::vector<DataSource>*>;
+                           std::vector<int64_t>*, std::vector<DataSource>*, std::vector<ShapeStage>*>;
 using Value = std::variant<std::string, int64_t, uint64_t, double, bool, std::vector<std::string>,
-                           std::vector<int64_t>, std::vector<DataSource>>;
+                           std::vector<int64_t>, std::vector<DataSource>, std::vector<ShapeStage>>;
 
 struct Access {
   Field (*field)(RunFile&);
@@ -74,8 +74,10 @@ struct WholeListRule {
 };
 /// A tree of sources (sources_rule.h).
 struct SourcesRule {};
+/// A list of stages (stages_rule.h).
+struct StagesRule {};
 using Rule = std::variant<TextRule, ChoiceRule, WholeRule, BytesRule, NumberRule, BoolRule, TextListRule,
-                          WholeListRule, SourcesRule>;
+                          WholeListRule, SourcesRule, StagesRule>;
 
 enum class OnResume {
   kFixed,    ///< another value needs a new run

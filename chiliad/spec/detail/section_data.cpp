@@ -64,6 +64,10 @@ Section data_section() {
            "shortest side; a multiple of bucket_step"},
           {"bucket_max", at<&O::bucket_max>, WholeRule{1, 65536}, kContent,
            "longest side; a multiple of bucket_step"},
+          {"stages", at<&O::stages>, StagesRule{}, kFree,
+           "other shapes from later steps on, such as [{from: 10000, resolution: 512, bucket_max: 1024}]: "
+           "buckets, resolution, bucket_step, bucket_min, bucket_max, micro_batch_items; what a stage leaves "
+           "out is as here (docs/guides/buckets.md); all but micro_batch_items is checked on resume"},
           {"max_aspect_error", at<&O::max_aspect_error>, NumberRule{0.0, 10.0, false, false}, kContent,
            "items whose abs(ln(ratio / bucket ratio)) is above it are dropped and counted; 0: none"},
           {"languages", at<&O::languages>,

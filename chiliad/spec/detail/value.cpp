@@ -14,6 +14,7 @@
 #include "chiliad/spec/detail/number.h"
 #include "chiliad/spec/detail/source_text.h"
 #include "chiliad/spec/detail/sources_rule.h"
+#include "chiliad/spec/detail/stages_rule.h"
 #include "chiliad/spec/nearest.h"
 
 namespace chiliad::spec::detail {
@@ -187,6 +188,12 @@ Problem read(const SourcesRule& rule, const Option& option, const YamlNode& node
   return std::nullopt;
 }
 
+Problem read(const StagesRule& rule, const Option& option, const YamlNode& node, RunFile& file) {
+  if (node.kind != Kind::kList) return wrong(rule, node);
+  field<std::vector<ShapeStage>>(option, file) = read_stages(node, option.name);
+  return std::nullopt;
+}
+
 // ---- rules in words
 
 std::string words_of(const TextRule& rule) {
@@ -218,6 +225,10 @@ std::string words_of(const WholeListRule& rule) {
 }
 std::string words_of(const SourcesRule&) {
   return "a list of sources: {name, index, weight, ...}, or of groups: {name, weight, sources}";
+}
+
+std::string words_of(const StagesRule&) {
+  return "a list of stages: {from, resolution, ...}";
 }
 
 // ---- values as YAML
@@ -259,6 +270,7 @@ struct FormatVisitor {
     return fmt::format("[{}]", fmt::join(value, ", "));
   }
   std::string operator()(const std::vector<DataSource>& value) const { return yaml_of(value); }
+  std::string operator()(const std::vector<ShapeStage>& value) const { return yaml_of(value); }
 };
 
 }  // namespace

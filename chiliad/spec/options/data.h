@@ -21,8 +21,21 @@ struct DataSource {
   bool ramp = false;   ///< weights go straight from point to point; false: each holds until the next
   int64_t epochs = 0;  ///< of the source, then it gives nothing more; 0: for ever
   std::vector<std::string> languages;  ///< instead of data.languages; empty: those
-  std::vector<DataSource> sources;     ///< of a group
+  std::vector<DataSource> sources;  ///< of a group
   bool operator==(const DataSource&) const = default;
+};
+
+/// Shapes of pictures from a step on (docs/guides/buckets.md): what a stage leaves open is as in section
+/// data, which holds before the first one.
+struct ShapeStage {
+  int64_t from = 0;       ///< step, from 1 on
+  std::string buckets{};  ///< empty: open; so the zeros below
+  int64_t resolution = 0;
+  int64_t bucket_step = 0;
+  int64_t bucket_min = 0;
+  int64_t bucket_max = 0;
+  int64_t micro_batch_items = 0;
+  bool operator==(const ShapeStage&) const = default;
 };
 
 /// Section `data`: everything that decides which items a step holds (with run.seed and the journal).
@@ -45,6 +58,7 @@ struct DataOptions {
   int64_t bucket_step = 8;  ///< sides are multiples of it; a multiple of model.patch
   int64_t bucket_min = 16;  ///< shortest side
   int64_t bucket_max = 64;  ///< longest side
+  std::vector<ShapeStage> stages;  ///< other shapes from later steps on, by rising steps
   double max_aspect_error =
       0.0;  ///< |ln(ratio / bucket ratio)| above it: the item is dropped and counted; 0: never
   std::vector<std::string> languages{"en"};  ///< captions to draw from, per item among those it has

@@ -56,6 +56,27 @@ TEST_F(LifecycleTest, ANumberOfProcessesMayChangeOnResume) {
   }
 }
 
+TEST_F(LifecycleTest, ResolutionsByStepSurviveAChangeOfProcesses) {
+  const auto with = [](const char* steps) {
+    std::vector<std::string> all{"--set",
+                                 "data.stages=[{from: 3, resolution: 48, bucket_max: 96}, {from: 7, "
+                                 "resolution: 64, bucket_max: 128}]"};
+    if (steps != nullptr) all.insert(all.end(), {"--set", steps});
+    return all;
+  };
+  const auto reference = job_.train("reference", 2, {}, with(nullptr));
+  ASSERT_EQ(reference.exit_code, 0) << reference.err;
+  ASSERT_EQ(job_.train("run", 2, {}, with("run.steps=4")).exit_code, 0);
+  ASSERT_EQ(job_.train("run", 3, {}, with("run.steps=8")).exit_code, 0);
+  const auto last = job_.train("run", 1, {}, with(nullptr));
+  ASSERT_EQ(last.exit_code, 0) << last.err;
+  EXPECT_EQ(ledger_difference(job_, "reference", "run"), "");
+  const auto want = job_.metrics("reference");
+  for (const auto& [step, metrics] : job_.metrics("run")) {
+    EXPECT_NEAR(metrics.loss, want.at(step).loss, 1e-4 * std::abs(want.at(step).loss)) << step;
+  }
+}
+
 // Also out of and into a layout in which a rank owns several boxes of a fused tensor.
 TEST_F(LifecycleTest, ALayoutMayChangeOnResume) {
   ASSERT_EQ(job_.train("reference", 1).exit_code, 0);

@@ -136,6 +136,32 @@ TEST_F(LoaderTest, CacheDoesNotChangeTheOutput) {
   EXPECT_EQ(contents(0, 30, {.cache_bytes = 20'000}), expected);
 }
 
+TEST_F(LoaderTest, PixelsHaveTheShapesOfTheStepsStage) {
+  spec::ShapeStage stage;
+  stage.from = 2;  // kept pictures of the first steps have other sizes
+  stage.resolution = 48;
+  stage.bucket_max = 96;
+  options_.stages = {stage};
+  make_plan();
+  Loader loading = make(0, 20, {.cache_bytes = 1 << 24});
+  for (int64_t step = 0; step < 20; ++step) {
+    const RankStep loaded = loading.next();
+    for (const Batch& batch : loaded.slots) {
+      const double about = step < 2 ? 32.0 * 32.0 : 48.0 * 48.0;
+      ASSERT_NEAR(batch.bucket.width * batch.bucket.height / about, 1.0, 0.35);
+      const auto all = batch.pixels.as<uint8_t>();
+      const size_t size = all.size() / batch.items.size();
+      for (size_t i = 0; i < batch.items.size(); ++i) {
+        const HostArray expected =
+            image::cover(test::MadeData::picture(static_cast<int>(batch.items[i].sample)), batch.bucket.width,
+                         batch.bucket.height, image::Filter::kBicubic);
+        ASSERT_EQ(expected.bytes().size(), size);
+        ASSERT_EQ(std::memcmp(all.data() + i * size, expected.data(), size), 0) << "step " << step;
+      }
+    }
+  }
+}
+
 TEST_F(LoaderTest, RanksTogetherHoldTheEpochOnce) {
   for (const int ranks : {1, 2, 3, 5, 30}) {
     std::map<int64_t, int> seen;

@@ -101,8 +101,19 @@ class ExactRun {
     if (one_in(3)) options_.held_out = static_cast<int64_t>(1 + rng_.below(20));
     if (one_in(3)) options_.limit = static_cast<int64_t>(60 + rng_.below(200));
     if (!mixed_ && !documents_ && one_in(2)) options_.shape_clusters = 3;
+    if (!documents_ && one_in(2)) choose_stages();
     for (size_t s = 0; mixed_ && s < index_->members().size(); ++s)
       options_.sources.push_back(choose_source(s));
+  }
+
+  void choose_stages() {
+    spec::ShapeStage stage;
+    for (uint64_t s = 0; s < 1 + rng_.below(3); ++s) {
+      stage.from += static_cast<int64_t>(1 + rng_.below(12));
+      stage.resolution = 8 * static_cast<int64_t>(2 + rng_.below(7));
+      stage.bucket_max = 128;
+      options_.stages.push_back(stage);
+    }
   }
 
   spec::DataSource choose_source(size_t s) {
@@ -133,10 +144,22 @@ class ExactRun {
     std::vector<int64_t> found;
     for (const Item& item : selected.items) found.push_back(item.sample);
     EXPECT_EQ(found, expected) << "step " << step;
+    if (!documents_) check_shapes(plan, selected);
     for (const Item& item : selected.items) {
       EXPECT_EQ(item.weight, journal_.weight(item.sample, step));
     }
     return selected.digest();
+  }
+
+  /// Each picture has the shape that the settings of the step's stage alone would give it.
+  void check_shapes(const Plan& plan, const Step& step) const {
+    const auto buckets = make_buckets(test::options_at(options_, step.step));
+    for (const Item& item : step.items) {
+      const auto image = index_->image_part(item.sample);
+      const auto at = assign_bucket(buckets, image->width, image->height);
+      EXPECT_EQ(plan.buckets()[static_cast<size_t>(item.bucket)], buckets[static_cast<size_t>(at)])
+          << "step " << step.step;
+    }
   }
 
   /// As many of each source as the step has, from its epochs in a row.

@@ -12,6 +12,22 @@
 
 namespace chiliad::test {
 
+/// Section data with what its last stage that begins at or before `step` replaces.
+inline spec::DataOptions options_at(const spec::DataOptions& options, int64_t step) {
+  spec::DataOptions now = options;
+  for (const auto& stage : options.stages) {
+    if (step < stage.from) continue;
+    now = options;
+    if (!stage.buckets.empty()) now.buckets = stage.buckets;
+    if (stage.resolution > 0) now.resolution = stage.resolution;
+    if (stage.bucket_step > 0) now.bucket_step = stage.bucket_step;
+    if (stage.bucket_min > 0) now.bucket_min = stage.bucket_min;
+    if (stage.bucket_max > 0) now.bucket_max = stage.bucket_max;
+  }
+  now.stages.clear();
+  return now;
+}
+
 /// The order of items as docs/formats/plan.md says it, written as slowly and plainly as one can: everything
 /// in lists.
 class OrderModel {
@@ -58,9 +74,12 @@ class OrderModel {
     auto items = window_items(row_of(number), number, w);
     const int64_t steps = steps_of(static_cast<int64_t>(items.size()));
     if (options_.shape_clusters > 1) {
-      const auto groups = group_of_buckets();
-      std::stable_sort(items.begin(), items.end(),
-                       [&](const Item& a, const Item& b) { return groups[a.bucket] < groups[b.bucket]; });
+      const int64_t first = step - j;  // of the window, in the run
+      const auto buckets = stepplan::make_buckets(options_at(options_, first));
+      const auto groups = group_of_buckets(buckets);
+      std::stable_sort(items.begin(), items.end(), [&](const Item& a, const Item& b) {
+        return groups[bucket_of(a, buckets)] < groups[bucket_of(b, buckets)];
+      });
       j = static_cast<int64_t>(permuted(static_cast<size_t>(steps), number, 2, w)[static_cast<size_t>(j)]);
     }
     std::vector<int64_t> samples;
@@ -73,13 +92,12 @@ class OrderModel {
  private:
   struct Item {
     int64_t sample;
-    size_t bucket;
+    uint32_t width, height;
     uint64_t key_hash;
   };
 
   void add_shard(const index::Index& index, uint32_t s, const stepplan::TokenCount* tokens) {
     const auto shard = index.shard(s);
-    const auto buckets = stepplan::make_buckets(options_);
     for (const auto& block : shard->blocks) {
       blocks_.emplace_back();
       for (uint32_t i = block.first_sample; i < block.first_sample + block.num_samples; ++i) {
@@ -87,14 +105,12 @@ class OrderModel {
         const int64_t number = index.first_sample(s) + i;
         if (tokens != nullptr) {
           if (sample.num_captions > 0 && (*tokens)(s, sample.first_caption) >= 2)
-            blocks_.back().push_back({number, 0, sample.key_hash});
+            blocks_.back().push_back({number, 0, 0, sample.key_hash});
           continue;
         }
         const auto& image = shard->parts[sample.first_part];
         if ((sample.flags & index::kBadImage) != 0 || !has_caption(*shard, sample)) continue;
-        blocks_.back().push_back(
-            {number, static_cast<size_t>(stepplan::assign_bucket(buckets, image.width, image.height)),
-             sample.key_hash});
+        blocks_.back().push_back({number, image.width, image.height, sample.key_hash});
       }
     }
   }
@@ -163,10 +179,14 @@ class OrderModel {
     return items;
   }
 
-  std::vector<int32_t> group_of_buckets() const {
-    std::vector<int64_t> counts(stepplan::make_buckets(options_).size());
+  static size_t bucket_of(const Item& item, const std::vector<stepplan::Bucket>& buckets) {
+    return static_cast<size_t>(stepplan::assign_bucket(buckets, item.width, item.height));
+  }
+
+  std::vector<int32_t> group_of_buckets(const std::vector<stepplan::Bucket>& buckets) const {
+    std::vector<int64_t> counts(buckets.size());
     for (const auto& block : blocks_)
-      for (const Item& item : block) ++counts[item.bucket];
+      for (const Item& item : block) ++counts[bucket_of(item, buckets)];
     std::vector<int32_t> groups;
     int64_t before = 0;
     for (const int64_t count : counts) {
