@@ -7,13 +7,14 @@ namespace chiliad::cli {
 
 std::unique_ptr<store::CacheOwner> own_block_cache(const spec::RunFile& file, const index::Index& index,
                                                    int64_t num_readers) {
-  if (!store::is_remote(index.manifest().root)) return nullptr;
-  return std::make_unique<store::CacheOwner>(loader::cache_options(file, index, num_readers),
-                                             remote::store_factory(file.store.stall_s));
+  if (loader::remote_roots(index).empty()) return nullptr;
+  return std::make_unique<store::CacheOwner>(
+      loader::cache_options(file, index, num_readers),
+      remote::store_factory(file.store.stall_s, loader::store_profiles(file, index)));
 }
 
 std::unique_ptr<store::CacheOwner> join_block_cache(const spec::RunFile& file, const index::Index& index) {
-  if (!store::is_remote(index.manifest().root)) return nullptr;
+  if (loader::remote_roots(index).empty()) return nullptr;
   if (!store::block_folder_owner(file.store.folder).empty()) return nullptr;
   return own_block_cache(file, index, 1);
 }

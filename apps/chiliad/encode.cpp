@@ -173,23 +173,14 @@ void print(const Column& column, const features::ColumnSummary& summary) {
   fmt::print("\n");
 }
 
-int run(const RunArguments& arguments) {
-  const auto file = read_run(arguments);
-  const auto kinds = features::kinds_of(file);
-  if (kinds.empty()) {
-    throw InvalidInput(
-        "model.family",
-        fmt::format("expected dit, pixart, sd3 or flux, whose inputs are encoded, got {}. There "
-                    "is nothing to encode for it",
-                    file.model.family));
-  }
+/// Makes what is missing of the columns of one source. Returns an exit code; `page` gets what there is then.
+int encode_source(const spec::RunFile& file, const RunArguments& arguments, supervise::SignalWatch& signals,
+                  nlohmann::ordered_json& page) {
   const auto index = loader::open_index(file.data);
   const stepplan::Plan plan(index, file.data, file.run.seed, [](uint32_t, uint32_t) { return 1U; });
   const auto parts = features::plan_parts(index, plan);
   const auto cache = own_block_cache(file, index, 1);
-  supervise::SignalWatch signals;
-  nlohmann::ordered_json page = nlohmann::ordered_json::array();
-  for (const auto kind : kinds) {
+  for (const auto kind : features::kinds_of(file)) {
     const auto column = open_column(file, index, kind, parts);
     io::make_folders(column.folder);
     const auto lock =
@@ -211,6 +202,24 @@ int run(const RunArguments& arguments) {
     features::finish_column(column.folder, column.identity, features::count_parts(index, parts), summary);
     page.push_back(describe(column, summary));
     if (!arguments.json && !arguments.quiet) print(column, summary);
+  }
+  return 0;
+}
+
+int run(const RunArguments& arguments) {
+  const auto file = read_run(arguments);
+  if (features::kinds_of(file).empty()) {
+    throw InvalidInput(
+        "model.family",
+        fmt::format("expected dit, pixart, sd3 or flux, whose inputs are encoded, got {}. There "
+                    "is nothing to encode for it",
+                    file.model.family));
+  }
+  supervise::SignalWatch signals;
+  nlohmann::ordered_json page = nlohmann::ordered_json::array();
+  for (const auto& source : features::source_runs(file)) {
+    const int code = encode_source(source, arguments, signals, page);
+    if (code != 0) return code;
   }
   if (arguments.json) fmt::print("{}\n", page.dump());
   return 0;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "chiliad/base/error.h"
@@ -95,11 +96,15 @@ std::string nearest_difference(const fs::path& columns, const Identity& wanted) 
   return best;
 }
 
-[[noreturn]] void refuse(const index::Index& index, const Identity& identity) {
+fs::path folder_in(const fs::path& index, const Identity& identity) {
+  return index / "columns" / identity.folder_name();
+}
+
+[[noreturn]] void refuse(const fs::path& folder, const Identity& identity) {
   const std::string what = identity.kind == Kind::kLatents ? "latents of its pictures" : "encoded captions";
-  const std::string other = nearest_difference(index.folder() / "columns", identity);
+  const std::string other = nearest_difference(folder / "columns", identity);
   throw InvalidInput(
-      index.folder().string(),
+      folder.string(),
       fmt::format("has no {} for this run file{}. Run `chiliad encode RUN.yaml` first", what,
                   other.empty() ? "" : fmt::format(" (there are others, of which {})", other)));
 }
@@ -107,7 +112,9 @@ std::string nearest_difference(const fs::path& columns, const Identity& wanted) 
 }  // namespace
 
 fs::path column_folder(const index::Index& index, const Identity& identity) {
-  return index.folder() / "columns" / identity.folder_name();
+  CHILIAD_CHECK(index.members().size() == 1, "the columns of {} sources lie in their own indexes",
+                index.members().size());
+  return folder_in(index.folder(), identity);
 }
 
 fs::path part_path(const fs::path& column, const Digest& shard, int64_t part) {
@@ -131,50 +138,92 @@ void finish_column(const fs::path& column, const Identity& identity, const PartC
   io::write_atomic(column / kSummaryFile, json.dump(1) + "\n");
 }
 
-Column Column::open(const index::Index& index, const Identity& identity) {
-  const fs::path folder = column_folder(index, identity);
-  if (!fs::exists(folder / kSummaryFile)) refuse(index, identity);
+Column Column::open(const index::Index& index, const std::vector<Identity>& identities) {
+  CHILIAD_CHECK_EQ(identities.size(), index.members().size());
   Column column;
-  column.folder_ = folder;
-  column.identity_ = identity;
+  column.kind_ = identities.front().kind;
+  for (size_t m = 0; m < identities.size(); ++m) column.add_member(index, index.members()[m], identities[m]);
+  return column;
+}
+
+void Column::add_member(const index::Index& index, const index::Index::Member& member,
+                        const Identity& identity) {
+  const fs::path folder = folder_in(member.folder, identity);
+  if (!fs::exists(folder / kSummaryFile)) refuse(member.folder, identity);
   std::map<Digest, int64_t> parts;
   try {
     const Json json = read_json(folder / kSummaryFile);
-    if (json.at("key").get<std::string>() != identity.key().hex()) refuse(index, identity);
-    column.summary_ = read_summary(json.at("summary"));
+    if (json.at("key").get<std::string>() != identity.key().hex()) refuse(member.folder, identity);
+    add_summary(read_summary(json.at("summary")), folder);
     for (const auto& shard : json.at("shards"))
       parts.emplace(Digest::from_hex(shard.at("shard").get<std::string>()), shard.at("parts").get<int64_t>());
   } catch (const Json::exception& error) {
     throw CorruptData((folder / kSummaryFile).string(), error.what());
   }
-  for (const auto& shard : index.manifest().shards) {
-    const auto found = parts.find(shard.content);
-    if (found == parts.end()) refuse(index, identity);  // the index has grown
-    column.add_shard(shard.content, found->second);
+  for (uint32_t shard = member.first_shard; shard < member.end_shard; ++shard) {
+    const Digest& content = index.manifest().shards[shard].content;
+    const auto found = parts.find(content);
+    if (found == parts.end()) refuse(member.folder, identity);  // the index has grown
+    add_shard(folder, identity.key(), content, found->second);
   }
-  if (identity.kind != Kind::kText) return column;
+  if (identity.kind == Kind::kText && empty_text_.empty()) read_empty_text(folder, identity.key());
+}
+
+/// What the values are must be the same in all sources; counts and moments are those of all together.
+void Column::add_summary(const ColumnSummary& own, const fs::path& folder) {
+  ColumnSummary& sum = summary_;
+  if (sum.num_features == 0) {
+    sum = own;
+    return;
+  }
+  const bool fits = own.dtype == sum.dtype && own.channels == sum.channels &&
+                    own.pooled_channels == sum.pooled_channels && own.latent_pixels == sum.latent_pixels &&
+                    own.distributions == sum.distributions;
+  if (!fits && own.num_features > 0) {
+    throw CorruptData(folder.string(),
+                      fmt::format("its features have {} channels of {}, those of the sources before it {} of "
+                                  "{}. Remove the folder and run `chiliad encode RUN.yaml` again",
+                                  own.channels, dtype_name(own.dtype), sum.channels, dtype_name(sum.dtype)));
+  }
+  const auto weight = [](const ColumnSummary& of) { return static_cast<double>(of.num_bytes); };
+  const double all = weight(sum) + weight(own);
+  if (all > 0.0) {
+    const auto square = [](const ColumnSummary& of) {
+      return of.deviation * of.deviation + of.mean * of.mean;
+    };
+    const double mean = (sum.mean * weight(sum) + own.mean * weight(own)) / all;
+    const double squares = (square(sum) * weight(sum) + square(own) * weight(own)) / all;
+    sum.mean = mean;
+    sum.deviation = std::sqrt(std::max(0.0, squares - mean * mean));
+  }
+  sum.num_features += own.num_features;
+  sum.num_refused += own.num_refused;
+  sum.num_bytes += own.num_bytes;
+}
+
+void Column::read_empty_text(const fs::path& folder, const Digest& key) {
   const auto path = empty_text_path(folder);
   const auto file = io::File::open_read(path);
-  for (const auto& entry : read_part(path, identity.key()).entries) {
+  for (const auto& entry : read_part(path, key).entries) {
     Feature feature{entry.id, entry.dtype, entry.shape, {}};
     feature.bytes.resize(static_cast<size_t>(entry.num_bytes));
     file.read_at(entry.begin, feature.bytes);
     if (hash64(std::span<const std::byte>(feature.bytes)) != entry.checksum)
       throw CorruptData(path.string(),
                         "its bytes are not those that were written. Remove it and encode again");
-    column.empty_text_.push_back(std::move(feature));
+    empty_text_.push_back(std::move(feature));
   }
-  return column;
 }
 
-void Column::add_shard(const Digest& content, int64_t num_parts) {
+void Column::add_shard(const fs::path& folder, const Digest& key, const Digest& content, int64_t num_parts) {
   Shard shard;
+  shard.folder = folder;
   shard.content = content;
   for (int64_t part = 0; part < num_parts; ++part) {
-    const auto path = part_path(folder_, content, part);
+    const auto path = part_path(folder, content, part);
     if (!fs::exists(path))
       throw CorruptData(path.string(), "is missing from a whole column. Run `chiliad encode RUN.yaml` again");
-    PartContent read = read_part(path, identity_.key());
+    PartContent read = read_part(path, key);
     for (auto& entry : read.entries) shard.places.push_back({std::move(entry), part});
     shard.refused.merge(read.refused);
   }
@@ -210,7 +259,7 @@ void Column::check_model(const spec::ModelOptions& model) const {
     throw InvalidInput(key,
                        fmt::format("expected {} of {}, got {}. Set it to {}", what, expected, got, expected));
   };
-  if (identity_.kind == Kind::kLatents) {
+  if (kind_ == Kind::kLatents) {
     compare("model.latent_channels", summary_.channels, model.latent_channels, "the autoencoder's channels");
     compare("model.latent_pixels", summary_.latent_pixels, model.latent_pixels, "the autoencoder's factor");
     return;
@@ -240,7 +289,7 @@ std::string Column::read(uint32_t shard, FeatureId id, std::span<std::byte> out)
   const Place* place = this->place(shard, id);
   CHILIAD_CHECK(place != nullptr, "the column has no feature {} of shard {}", id.number, shard);
   CHILIAD_CHECK_EQ(static_cast<int64_t>(out.size()), place->entry.num_bytes);
-  const auto path = part_path(folder_, shards_[shard].content, place->part);
+  const auto path = part_path(shards_[shard].folder, shards_[shard].content, place->part);
   const auto file = io::File::open_read(path);
   const int64_t got = file.read_some_at(place->entry.begin, out);
   if (got < place->entry.num_bytes)

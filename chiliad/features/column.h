@@ -16,7 +16,7 @@
 
 namespace chiliad::features {
 
-/// Where the columns of an index lie.
+/// Where a column of an index of one source lies.
 [[nodiscard]] std::filesystem::path column_folder(const index::Index& index, const Identity& identity);
 
 /// A part's file: the k-th of a shard, which it names by its content, so that another order of shards finds
@@ -57,12 +57,14 @@ using PartCounts = std::vector<std::pair<Digest, int64_t>>;
 void finish_column(const std::filesystem::path& column, const Identity& identity, const PartCounts& parts,
                    const ColumnSummary& summary);
 
-/// A whole column of an index, its table in memory. Thread-safe.
+/// A whole column of an index, its table in memory; of several sources, theirs one after another.
+/// Thread-safe.
 class Column {
  public:
-  /// Throws InvalidInput saying what to run where there is none, or another one (naming the facts that
-  /// differ); CorruptData for parts that are missing or damaged.
-  [[nodiscard]] static Column open(const index::Index& index, const Identity& identity);
+  /// identities: of the column of each member of the index, in its folder. Throws InvalidInput saying what to
+  /// run where there is none, or another one (naming the facts that differ); CorruptData for parts that are
+  /// missing or damaged, and for columns that do not go together.
+  [[nodiscard]] static Column open(const index::Index& index, const std::vector<Identity>& identities);
 
   /// Null where there is none.
   [[nodiscard]] const FeatureEntry* find(uint32_t shard, FeatureId id) const;
@@ -84,8 +86,8 @@ class Column {
 
   /// The feature of the empty text, its second one is the pooled vector; kText alone.
   [[nodiscard]] const std::vector<Feature>& empty_text() const { return empty_text_; }
+  /// Over all sources.
   [[nodiscard]] const ColumnSummary& summary() const { return summary_; }
-  [[nodiscard]] const Identity& identity() const { return identity_; }
 
  private:
   struct Place {
@@ -93,16 +95,20 @@ class Column {
     int64_t part = 0;
   };
   struct Shard {
+    std::filesystem::path folder;  // of its parts' column
     Digest content;
     std::vector<Place> places;  // by id
     std::map<uint32_t, std::string> refused;
   };
   Column() = default;
-  void add_shard(const Digest& content, int64_t num_parts);
+  void add_member(const index::Index& index, const index::Index::Member& member, const Identity& identity);
+  void add_shard(const std::filesystem::path& folder, const Digest& key, const Digest& content,
+                 int64_t num_parts);
+  void add_summary(const ColumnSummary& own, const std::filesystem::path& folder);
+  void read_empty_text(const std::filesystem::path& folder, const Digest& key);
   [[nodiscard]] const Place* place(uint32_t shard, FeatureId id) const;
 
-  std::filesystem::path folder_;
-  Identity identity_;
+  Kind kind_ = Kind::kLatents;
   ColumnSummary summary_;
   std::vector<Shard> shards_;
   std::vector<Feature> empty_text_;

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "chiliad/base/error.h"
 #include "chiliad/io/file.h"
+#include "chiliad/stepplan/mixer.h"
 
 namespace chiliad::features {
 namespace {
@@ -116,6 +118,31 @@ Identity identity_of(const spec::RunFile& run, Kind kind) {
   add("data.limit", fmt::format("{}", data.limit));
   add("data.held_out", fmt::format("{}", data.held_out));
   return identity;
+}
+
+std::vector<spec::RunFile> source_runs(const spec::RunFile& run) {
+  if (run.data.sources.empty()) return {run};
+  std::vector<spec::RunFile> runs;
+  for (auto source : stepplan::leaves_of(run.data.sources)) {
+    auto& own = runs.emplace_back(run);
+    if (!source.languages.empty()) own.data.languages = source.languages;
+    source.weight = spec::DataSource().weight;  // what it has beside others may be none
+    source.ramp = false;
+    own.data.sources = {std::move(source)};
+  }
+  return runs;
+}
+
+std::vector<Identity> identities_of(const spec::RunFile& run, Kind kind) {
+  const Identity whole = identity_of(run, kind);  // reads the encoder, once
+  std::vector<Identity> identities;
+  for (const auto& own : source_runs(run)) {
+    auto& identity = identities.emplace_back(whole);
+    for (auto& [name, value] : identity.facts) {
+      if (name == "data.languages") value = fmt::format("{}", fmt::join(own.data.languages, " "));
+    }
+  }
+  return identities;
 }
 
 std::vector<Kind> kinds_of(const spec::RunFile& run) {

@@ -33,6 +33,14 @@ struct Identity {
 /// file's key where there is no encoder.
 [[nodiscard]] Identity identity_of(const spec::RunFile& run, Kind kind);
 
+/// The same of each source of data.sources, in their order, whose columns lie in their own indexes: what each
+/// would have in a run of its own. One where there are none.
+[[nodiscard]] std::vector<Identity> identities_of(const spec::RunFile& run, Kind kind);
+
+/// The run file as each of its sources alone would have it, in their order, for who makes their columns; the
+/// run file itself where there are none.
+[[nodiscard]] std::vector<spec::RunFile> source_runs(const spec::RunFile& run);
+
 /// The kinds that the run's model reads.
 [[nodiscard]] std::vector<Kind> kinds_of(const spec::RunFile& run);
 

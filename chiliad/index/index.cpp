@@ -134,7 +134,8 @@ Index Index::open(const std::filesystem::path& folder, const OpenOptions& option
   index.first_sample_.push_back(0);
   for (const ShardEntry& entry : manifest.shards)
     index.first_sample_.push_back(index.first_sample_.back() + entry.num_samples);
-  index.members_.push_back({folder, manifest.digest, 0, index.num_shards(), 0, index.num_samples()});
+  index.members_.push_back(
+      {folder, manifest.digest, 0, index.num_shards(), 0, index.num_samples(), manifest.root});
   return index;
 }
 
@@ -155,7 +156,8 @@ Index Index::from_shards(Manifest manifest, std::vector<Shard> shards) {
   index.manifest_.num_samples = index.first_sample_.back();
   index.manifest_.digest = hasher.digest();
   index.columns_ = std::make_shared<Columns>(std::move(shards));
-  index.members_.push_back({{}, index.manifest_.digest, 0, index.num_shards(), 0, index.num_samples()});
+  index.members_.push_back(
+      {{}, index.manifest_.digest, 0, index.num_shards(), 0, index.num_samples(), index.manifest_.root});
   return index;
 }
 
@@ -180,7 +182,7 @@ Index Index::concatenate(std::vector<Index> parts) {
     for (const Member& inner : part.members_) {
       index.members_.push_back({inner.folder, inner.digest, first_shard + inner.first_shard,
                                 first_shard + inner.end_shard, first_sample + inner.first_sample,
-                                first_sample + inner.end_sample});
+                                first_sample + inner.end_sample, inner.root});
     }
   }
   index.manifest_.num_samples = index.first_sample_.back();

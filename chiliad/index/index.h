@@ -88,6 +88,7 @@ class Index {
     uint32_t end_shard = 0;
     int64_t first_sample = 0;
     int64_t end_sample = 0;
+    std::string root{};  ///< of the manifest
   };
   [[nodiscard]] const std::vector<Member>& members() const { return members_; }
 

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "chiliad/base/error.h"
+#include "chiliad/store/store.h"
 
 namespace chiliad::loader {
 namespace {
@@ -44,6 +45,14 @@ std::vector<Place> places_of(const index::Shard& shard, const index::Block& bloc
 
 }  // namespace
 
+std::vector<std::string> remote_roots(const index::Index& index) {
+  std::vector<std::string> roots;
+  for (const auto& member : index.members()) {
+    if (store::is_remote(member.root)) roots.push_back(member.root);
+  }
+  return roots;
+}
+
 PartBlocks::Table PartBlocks::make_table(const index::Shard& shard) const {
   Table table;
   std::vector<std::pair<uint32_t, store::BlockSpec>> ranges;
@@ -54,9 +63,8 @@ PartBlocks::Table PartBlocks::make_table(const index::Shard& shard) const {
           ranges.size() > first && ranges.back().first == place.file &&
           place.check.offset - (ranges.back().second.offset + ranges.back().second.length) <= kLargestGap;
       if (!is_next) {
-        ranges.emplace_back(place.file,
-                            store::BlockSpec{index_.manifest().root, shard.files.at(place.file).path,
-                                             place.check.offset, place.check.length});
+        ranges.emplace_back(place.file, store::BlockSpec{shard.root, shard.files.at(place.file).path,
+                                                         place.check.offset, place.check.length});
       }
       store::BlockSpec& range = ranges.back().second;
       range.length = std::max(range.length, place.check.offset + place.check.length - range.offset);
@@ -81,7 +89,8 @@ PartBlocks::Table PartBlocks::make_table(const index::Shard& shard) const {
 }
 
 std::shared_ptr<const PartBlocks::Table> PartBlocks::table_of(const index::Shard& shard) const {
-  const std::pair key{shard.content, shard.files.empty() ? std::string() : shard.files.front().path};
+  const std::tuple key{shard.content, shard.root,
+                       shard.files.empty() ? std::string() : shard.files.front().path};
   {
     std::lock_guard lock(mutex_);
     const auto found = tables_.find(key);
@@ -115,7 +124,8 @@ std::vector<store::BlockSpec> PartBlocks::blocks_of(const stepplan::Step& step) 
     if (part.length == 0) return;
     store::BlockSpec block = block_of(shard, part);
     const auto is_same = [&](const store::BlockSpec& other) {
-      return other.offset == block.offset && other.length == block.length && other.object == block.object;
+      return other.offset == block.offset && other.length == block.length && other.object == block.object &&
+             other.store == block.store;
     };
     if (std::none_of(blocks.begin(), blocks.end(), is_same)) blocks.push_back(std::move(block));
   };
@@ -123,6 +133,7 @@ std::vector<store::BlockSpec> PartBlocks::blocks_of(const stepplan::Step& step) 
     if (item.weight == 0.0F) continue;
     const auto held = index_.shard_of(item.sample);
     const index::Shard& shard = *held;
+    if (!store::is_remote(shard.root)) continue;
     if (const auto image = index_.image_part(item.sample)) add(shard, *image);
     if (item.caption < 0) continue;
     add(shard, shard.parts.at(shard.captions.at(static_cast<size_t>(item.caption)).part));
@@ -132,11 +143,17 @@ std::vector<store::BlockSpec> PartBlocks::blocks_of(const stepplan::Step& step) 
 
 int64_t CachedParts::read(const index::Shard& shard, const index::Part& part, std::span<std::byte> out) {
   if (out.empty()) return 0;
+  if (!store::is_remote(shard.root)) return files_.read(shard, part, out);
   return client_.read(blocks_.block_of(shard, part), static_cast<int64_t>(part.offset), out);
 }
 
 void CachedParts::distrust(const index::Shard& shard, const index::Part& part) {
+  if (!store::is_remote(shard.root)) return files_.distrust(shard, part);
   client_.distrust(blocks_.block_of(shard, part));
+}
+
+std::string CachedParts::change_note(const index::Shard& shard, const index::Part& part) {
+  return store::is_remote(shard.root) ? std::string() : files_.change_note(shard, part);
 }
 
 }  // namespace chiliad::loader

@@ -57,7 +57,7 @@ std::shared_ptr<const stepplan::OfflinePacks> open_packs(const spec::DataOptions
 
 std::shared_ptr<const features::Column> open_column(const spec::RunFile& run, const index::Index& index,
                                                     features::Kind kind) {
-  auto column = features::Column::open(index, features::identity_of(run, kind));
+  auto column = features::Column::open(index, features::identities_of(run, kind));
   column.check_model(run.model);
   return std::make_shared<const features::Column>(std::move(column));
 }
@@ -67,7 +67,7 @@ std::filesystem::path cache_folder(const spec::RunFile& run, const index::Index&
   throw InvalidInput("store.folder",
                      fmt::format("expected a folder on a disk of this machine for blocks of {}, got none. "
                                  "Set it: --set store.folder=DIR (docs/guides/object-storage.md)",
-                                 index.manifest().root));
+                                 remote_roots(index).front()));
 }
 
 }  // namespace
@@ -77,19 +77,13 @@ index::Index open_index(const spec::DataOptions& data) {
   std::vector<index::Index> indexes;
   for (const auto& source : stepplan::leaves_of(data.sources)) {
     indexes.push_back(index::Index::open(source.index));
-    if (store::is_remote(indexes.back().manifest().root))
-      throw InvalidInput(
-          "data.sources: " + source.name,
-          fmt::format("expected data in files where sources are mixed, got {}. Copy it, or give "
-                      "that index alone as data.index",
-                      indexes.back().manifest().root));
   }
   return index::Index::concatenate(std::move(indexes));
 }
 
 std::shared_ptr<index::PartSource> open_source(const spec::RunFile& run, const index::Index& index,
                                                std::function<void()> take_over) {
-  if (!store::is_remote(index.manifest().root)) return nullptr;
+  if (remote_roots(index).empty()) return nullptr;
   // The owner answers within its own deadline: that a block arrived wrong may take it twice.
   constexpr double kMargin = 30.0;
   store::CacheClient::Options options;
@@ -112,6 +106,27 @@ store::CacheOptions cache_options(const spec::RunFile& run, const index::Index& 
   options.retry.requests_per_second = own.requests_per_second;
   options.retry.connections = own.connections;
   return options;
+}
+
+std::map<std::string, std::string> store_profiles(const spec::RunFile& run, const index::Index& index) {
+  std::map<std::string, std::string> profiles;
+  const auto leaves = stepplan::leaves_of(run.data.sources);
+  for (size_t s = 0; s < leaves.size(); ++s) {
+    const std::string& root = index.members()[s].root;
+    if (!store::is_remote(root)) {
+      if (leaves[s].profile.empty()) continue;
+      throw InvalidInput("data.sources: " + leaves[s].name,
+                         fmt::format("profile: expected none for data in files ({}), got {}. Remove it", root,
+                                     leaves[s].profile));
+    }
+    const auto [at, is_new] = profiles.try_emplace(root, leaves[s].profile);
+    if (is_new || at->second == leaves[s].profile) continue;
+    throw InvalidInput("data.sources: " + leaves[s].name,
+                       fmt::format("profile: expected one for {}, got '{}' and '{}'. Change one of them",
+                                   root, at->second, leaves[s].profile));
+  }
+  std::erase_if(profiles, [](const auto& entry) { return entry.second.empty(); });
+  return profiles;
 }
 
 RunInputs open_inputs(const spec::RunFile& run, const index::Index& index, std::function<void()> take_over) {

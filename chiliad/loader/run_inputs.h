@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "chiliad/index/index.h"
 #include "chiliad/loader/loader.h"
@@ -19,9 +21,9 @@ namespace chiliad::loader {
 struct RunInputs {
   std::shared_ptr<const text::DocumentEncoder> documents;
   FeatureColumns columns;
-  /// Of a remote index: its parts, through the owner of the block cache, which is asked first when the first
-  /// part is read. Shared with the loaders of the run until the last is gone; null where the data is in
-  /// files.
+  /// Of an index with data in stores: its parts, through the owner of the block cache, which is asked first
+  /// when the first part is read. Shared with the loaders of the run until the last is gone; null where the
+  /// data is in files.
   std::shared_ptr<index::PartSource> source;
 };
 
@@ -43,6 +45,11 @@ struct RunInputs {
 /// where no folder is given.
 [[nodiscard]] store::CacheOptions cache_options(const spec::RunFile& run, const index::Index& index,
                                                 int64_t num_readers);
+
+/// Profiles of ~/.aws that data.sources name, by the root of the source's index. Throws InvalidInput where a
+/// source in files has one, or two sources name others for one root.
+[[nodiscard]] std::map<std::string, std::string> store_profiles(const spec::RunFile& run,
+                                                                const index::Index& index);
 
 /// What a plan of a large index has done of what it makes beside it.
 using PlanProgress = std::function<void(int64_t done, int64_t total)>;

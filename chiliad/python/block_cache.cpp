@@ -12,8 +12,9 @@ void BlockCache::take_over(const index::Index& index) {
   std::lock_guard lock(mutex_);
   if (owner_ != nullptr || closed_) return;
   try {
-    owner_ = std::make_unique<store::CacheOwner>(loader::cache_options(file_, index, kReaders),
-                                                 remote::store_factory(file_.store.stall_s));
+    owner_ = std::make_unique<store::CacheOwner>(
+        loader::cache_options(file_, index, kReaders),
+        remote::store_factory(file_.store.stall_s, loader::store_profiles(file_, index)));
   } catch (const Unavailable&) {
     // Another process was quicker; or the disk is in trouble, which the reader meets at its deadline.
   }

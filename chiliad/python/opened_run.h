@@ -8,6 +8,7 @@
 
 #include "chiliad/dataset/build_index.h"
 #include "chiliad/index/index.h"
+#include "chiliad/loader/cached_parts.h"
 #include "chiliad/loader/run_inputs.h"
 #include "chiliad/python/block_cache.h"
 #include "chiliad/spec/run_file.h"
@@ -42,7 +43,7 @@ class OpenedRun {
   explicit OpenedRun(spec::RunFile file)
       : file_(std::move(file)),
         index_(loader::open_index(file_.data)),
-        cache_(store::is_remote(index_.manifest().root) ? std::make_unique<BlockCache>(file_) : nullptr),
+        cache_(loader::remote_roots(index_).empty() ? nullptr : std::make_unique<BlockCache>(file_)),
         inputs_(loader::open_inputs(file_, index_, [this] { cache_->take_over(index_); })) {}
   void make_columns(const dataset::Progress& progress) const;
 

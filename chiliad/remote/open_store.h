@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -12,7 +13,9 @@ namespace chiliad::remote {
 /// (s3_store.h). `waiter` outlives it. Throws InvalidInput.
 [[nodiscard]] std::unique_ptr<store::Store> open_store(const std::string& url, const store::Waiter& waiter);
 
-/// The same, giving up an answer that brings no byte for so long.
-[[nodiscard]] store::StoreFactory store_factory(double stall_s);
+/// The same, giving up an answer that brings no byte for so long. `profiles`: of ~/.aws, by root, whose keys,
+/// region and address hold there in place of the environment's.
+[[nodiscard]] store::StoreFactory store_factory(double stall_s,
+                                                std::map<std::string, std::string> profiles = {});
 
 }  // namespace chiliad::remote

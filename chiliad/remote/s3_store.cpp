@@ -6,6 +6,7 @@
 #include <charconv>
 #include <ctime>
 #include <string_view>
+#include <utility>
 
 #include "chiliad/base/error.h"
 #include "chiliad/io/file.h"
@@ -180,12 +181,21 @@ S3Settings s3_settings(const Environment& environment) {
   }
   settings.endpoint = get("AWS_ENDPOINT_URL_S3");
   if (settings.endpoint.empty()) settings.endpoint = get("AWS_ENDPOINT_URL");
+  const std::string section = profile == "default" ? profile : "profile " + profile;
+  if (settings.endpoint.empty()) settings.endpoint = ini_value(config, section, "endpoint_url");
   std::string region = get("AWS_REGION");
   if (region.empty()) region = get("AWS_DEFAULT_REGION");
-  const std::string section = profile == "default" ? profile : "profile " + profile;
   if (region.empty()) region = ini_value(config, section, "region");
   if (!region.empty()) settings.region = region;
   return settings;
+}
+
+Environment with_profile(Environment environment, const std::string& profile) {
+  if (profile.empty()) return environment;
+  return [environment = std::move(environment), profile](const std::string& name) {
+    if (name == "AWS_PROFILE") return std::optional<std::string>(profile);
+    return name.starts_with("AWS_") && !name.ends_with("_FILE") ? std::nullopt : environment(name);
+  };
 }
 
 S3Store::S3Store(const std::string& url, const S3Settings& settings, const store::Waiter& waiter,

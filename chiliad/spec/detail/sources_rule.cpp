@@ -19,8 +19,8 @@ namespace {
 
 using Kind = YamlNode::Kind;
 
-constexpr std::array<const char*, 7> kKeys{"name",   "index",     "weight", "ramp",
-                                           "epochs", "languages", "sources"};
+constexpr std::array<const char*, 8> kKeys{"name",   "index",     "weight",  "ramp",
+                                           "epochs", "languages", "profile", "sources"};
 const NumberRule kWeight{0.0, 1e9, false, false};
 const WholeRule kWhole{0, INT64_MAX};
 
@@ -60,8 +60,9 @@ class SourcesReader {
     const bool is_group = !source.sources.empty();
     if (is_group == !source.index.empty())
       refuse_source(node, source, "expected either an index (a source) or sources (a group)");
-    if (is_group && (source.epochs > 0 || !source.languages.empty()))
-      refuse_source(node, source, "expected epochs and languages of sources alone, got them of a group");
+    if (is_group && (source.epochs > 0 || !source.languages.empty() || !source.profile.empty()))
+      refuse_source(node, source,
+                    "expected epochs, languages and a profile of sources alone, got them of a group");
     return source;
   }
 
@@ -88,6 +89,8 @@ class SourcesReader {
       if (entry.kind != Kind::kList || entry.items.empty()) refuse(entry, "a list of language tags");
       for (const YamlNode& item : entry.items)
         source.languages.push_back(text(item, "^[A-Za-z][A-Za-z0-9_-]{0,31}$", "a language tag such as en"));
+    } else if (entry.key == "profile") {
+      source.profile = text(entry, "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$", "a profile of ~/.aws/credentials");
     } else if (entry.key == "sources") {
       source.sources = list(entry);
     } else {
@@ -150,6 +153,7 @@ std::string yaml_of(const DataSource& source) {
   if (source.ramp) text += ", ramp: true";
   if (source.epochs != 0) text += fmt::format(", epochs: {}", source.epochs);
   if (!source.languages.empty()) text += ", languages: " + yaml_list(source.languages);
+  if (!source.profile.empty()) text += ", profile: " + yaml_word(source.profile);
   if (!source.sources.empty()) text += ", sources: " + detail::yaml_of(source.sources);
   return text + "}";
 }
@@ -186,6 +190,7 @@ std::string sources_schema() {
       "ramp": {"type": "boolean"},
       "epochs": {"type": "integer", "minimum": 0},
       "languages": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+      "profile": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"},
       "sources": {"type": "array", "items": {"type": "object"}}}}})";
 }
 

@@ -21,6 +21,7 @@ struct DataSource {
   bool ramp = false;   ///< weights go straight from point to point; false: each holds until the next
   int64_t epochs = 0;  ///< of the source, then it gives nothing more; 0: for ever
   std::vector<std::string> languages;  ///< instead of data.languages; empty: those
+  std::string profile;              ///< of ~/.aws, for an index whose data lies in S3; empty: as everywhere
   std::vector<DataSource> sources;  ///< of a group
   bool operator==(const DataSource&) const = default;
 };

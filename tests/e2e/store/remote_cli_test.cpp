@@ -74,6 +74,39 @@ TEST_F(RemoteCliTest, TrainsToTheBitsThatFilesGive) {
   EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
 }
 
+/// A mix of two servers, through one cache, gives the weights of the same mix of files.
+TEST_F(RemoteCliTest, TrainsOnTwoServersToTheBitsThatFilesGive) {
+  const test::RemoteSet other(12);
+  const auto make_index = [&](const std::string& source, const std::string& name) {
+    const auto folder = (folder_.path() / name).string();
+    const auto indexed = run({"data", "index", source, "--out", folder, "--quiet"});
+    EXPECT_EQ(indexed.exit_code, 0) << indexed.err;
+    return folder;
+  };
+  const auto train = [&](const std::string& name, const std::string& first, const std::string& second,
+                         std::vector<std::string> more) {
+    const auto file = folder_.path() / (name + ".yaml");
+    std::string text = test::tiny_run_file(first, 4);
+    const std::string one = "index: \"" + first + "\"";
+    text.replace(text.find(one), one.size(),
+                 "sources: [{name: a, index: \"" + first + "\"}, {name: b, index: \"" + second + "\"}]");
+    io::write_atomic(file, text);
+    more.insert(more.begin(), {"train", file.string(), "--nproc", "2", "--set",
+                               "run.dir=" + (folder_.path() / name).string()});
+    return run(more);
+  };
+  const std::string shards = "/{000000..000000}.tar";
+  const auto far = train("far", make_index(set_.root() + shards, "a.far"),
+                         make_index(other.root() + shards, "b.far"), cache());
+  ASSERT_EQ(far.exit_code, 0) << far.err;
+  const auto near = train("near", make_index(set_.local().manifest().root, "a.near"),
+                          make_index(other.local().manifest().root, "b.near"), {});
+  ASSERT_EQ(near.exit_code, 0) << near.err;
+  const auto same =
+      run({"ckpt", "diff", (folder_.path() / "far").string(), (folder_.path() / "near").string()});
+  EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
+}
+
 TEST_F(RemoteCliTest, WithoutAFolderForTheCacheItSaysWhichToGive) {
   ASSERT_EQ(index().exit_code, 0);
   const auto shown = show({});

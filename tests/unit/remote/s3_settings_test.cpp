@@ -23,12 +23,13 @@ class S3SettingsTest : public ::testing::Test {
     io::write_atomic(home_.path() / ".aws/config",
                      "[default]\nregion = eu-west-1\n[profile work]\nregion=ap-1\n");
   }
-  S3Settings settings() const {
-    return s3_settings([this](const std::string& name) -> std::optional<std::string> {
+  Environment environment() const {
+    return [this](const std::string& name) -> std::optional<std::string> {
       const auto found = variables_.find(name);
       return found == variables_.end() ? std::nullopt : std::optional<std::string>(found->second);
-    });
+    };
   }
+  S3Settings settings() const { return s3_settings(environment()); }
   test::TempDir home_;
   std::map<std::string, std::string> variables_;
 };
@@ -64,6 +65,26 @@ TEST_F(S3SettingsTest, HalfAKeyIsRefused) {
 TEST_F(S3SettingsTest, AProfileThatIsNotThereIsRefused) {
   variables_["AWS_PROFILE"] = "other";
   EXPECT_THROW(static_cast<void>(settings()), InvalidInput);
+}
+
+TEST_F(S3SettingsTest, AStoresOwnProfileSaysAll) {
+  variables_["AWS_ACCESS_KEY_ID"] = "six";
+  variables_["AWS_SECRET_ACCESS_KEY"] = "seven";
+  variables_["AWS_REGION"] = "us-west-2";
+  variables_["AWS_ENDPOINT_URL"] = "http://127.0.0.1:9000";
+  io::write_atomic(home_.path() / ".aws/config",
+                   "[profile work]\nregion=ap-1\nendpoint_url = http://127.0.0.1:9001\n");
+  const auto own = s3_settings(with_profile(environment(), "work"));
+  EXPECT_EQ(own.credentials.key, "three");
+  EXPECT_EQ(own.region, "ap-1");
+  EXPECT_EQ(own.endpoint, "http://127.0.0.1:9001");
+  EXPECT_EQ(s3_settings(with_profile(environment(), "")).credentials.key, "six");
+}
+
+TEST_F(S3SettingsTest, ProfilesMayLieElsewhere) {
+  io::write_atomic(home_.path() / "keys", "[work]\naws_access_key_id=eight\naws_secret_access_key=nine\n");
+  variables_["AWS_SHARED_CREDENTIALS_FILE"] = (home_.path() / "keys").string();
+  EXPECT_EQ(s3_settings(with_profile(environment(), "work")).credentials.key, "eight");
 }
 
 TEST_F(S3SettingsTest, WithoutKeysNothingIsSigned) {

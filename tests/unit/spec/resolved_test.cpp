@@ -41,7 +41,8 @@ std::string other_value(const std::string& key, const detail::Option& option) {
       {"data.languages", "[no, \"pt-BR\"]"},
       {"data.index", "a b/\"c\\d\""},
       {"data.sources",
-       "[{name: a, index: \"x y\", weight: [[0, 1], [9, 0.25]], ramp: true, epochs: 3, languages: [de]}, "
+       "[{name: a, index: \"x y\", weight: [[0, 1], [9, 0.25]], ramp: true, epochs: 3, languages: [de], "
+       "profile: work}, "
        "{name: g, weight: 2, sources: [{name: b, index: b.index, weight: 0.1}]}]"},
       {"data.stages",
        "[{from: 9, resolution: 40, bucket_step: 16, micro_batch_items: 3}, {from: 20, buckets: kohya}]"},
