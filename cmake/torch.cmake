@@ -21,8 +21,4 @@ foreach(folder IN LISTS chiliad_cuda_runtime)
   target_link_options(chiliad_torch INTERFACE "-Wl,-rpath-link,${folder}")
 endforeach()
 
-# One precompiled header for all torch modules.
-file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/torch_pch.cpp" CONTENT "// anchor of the shared precompiled header\n")
-add_library(chiliad_torch_pch OBJECT "${CMAKE_BINARY_DIR}/torch_pch.cpp")
-target_link_libraries(chiliad_torch_pch PRIVATE chiliad_strict chiliad_torch fmt::fmt)
-target_precompile_headers(chiliad_torch_pch PRIVATE "${CMAKE_SOURCE_DIR}/cmake/torch_pch.h")
+chiliad_precompile(torch_pch chiliad_torch)

@@ -110,7 +110,7 @@ void BlockFolder::take_root() {
   if (io::stat_file(root_ / kMarker).has_value()) return;
   for (const auto& entry : fs::directory_iterator(root_)) {
     if (planted_bug("cache_takes_any_folder")) break;
-    if (entry.path().filename() == std::string(kMarker) + ".tmp") continue;
+    if (entry.path().filename() == fmt::format("{}.tmp", kMarker)) continue;
     throw InvalidInput(
         root_.string(),
         fmt::format("block cache: expected an empty folder or one that a cache made, found {}. "

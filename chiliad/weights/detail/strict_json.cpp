@@ -100,8 +100,8 @@ void read_strict_json(std::string_view text, const std::string& place, const std
 
 std::string quote_name(std::string_view name) {
   constexpr size_t kMaxShown = 120;
-  const std::string cut =
-      name.size() > kMaxShown ? std::string(name.substr(0, kMaxShown)) + "..." : std::string(name);
+  std::string cut(name.substr(0, kMaxShown));
+  if (name.size() > kMaxShown) cut += "...";
   return Json(cut).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
