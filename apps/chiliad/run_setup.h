@@ -30,6 +30,9 @@ void add_overrides(CLI::App& verb, RunArguments& arguments);
 /// is given. Throws InvalidInput that says what does not fit.
 std::string check_weights(const spec::RunFile& file);
 
+/// Throws InvalidInput for items that nothing trains on yet: conversations.
+void check_trainable(const spec::RunFile& file);
+
 /// The time, for people.
 [[nodiscard]] std::string now_text();
 

@@ -50,8 +50,8 @@ class ShardTokens {
     if (part.media == index::MediaType::kConversation) {
       throw InvalidInput(
           index_.folder().string(),
-          "holds conversations, which runs with captions or documents cannot read. Index captions "
-          "(docs/guides/your-own-data.md)");
+          "holds conversations, which runs with captions or documents cannot read. Set vision.template, or "
+          "index captions (docs/guides/your-own-data.md)");
     }
     const std::vector<std::byte> bytes = detail::read_part(index_, shard_, part, source_);
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());

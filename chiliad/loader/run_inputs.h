@@ -18,6 +18,8 @@ namespace chiliad::loader {
 /// encoders (models on latents), or nothing.
 struct RunInputs {
   std::shared_ptr<const text::DocumentEncoder> documents;
+  /// Where items are conversations, in place of `documents`.
+  std::shared_ptr<const Conversations> conversations;
   FeatureColumns columns;
   /// Of a remote index: its parts, through the owner of the block cache, which is asked first when the first
   /// part is read. Shared with the loaders of the run until the last is gone; null where the data is in

@@ -45,6 +45,7 @@ class OpenedRun {
         cache_(store::is_remote(index_.manifest().root) ? std::make_unique<BlockCache>(file_) : nullptr),
         inputs_(loader::open_inputs(file_, index_, [this] { cache_->take_over(index_); })) {}
   void make_columns(const dataset::Progress& progress) const;
+  void make_conversation_columns(const dataset::Progress& progress) const;
 
   spec::RunFile file_;
   index::Index index_;

@@ -17,6 +17,7 @@
 #include "chiliad/spec/options/parallel.h"
 #include "chiliad/spec/options/run.h"
 #include "chiliad/spec/options/store.h"
+#include "chiliad/spec/options/vision.h"
 
 namespace chiliad::spec {
 
@@ -26,6 +27,7 @@ struct RunFile {
   RunOptions run;
   ModelOptions model;
   DataOptions data;
+  VisionOptions vision;
   EncodersOptions encoders;
   ObjectiveOptions objective;
   OptimizerOptions optimizer;

@@ -34,6 +34,11 @@ class ConversationRunTest : public testing::Test {
     io::write_atomic(folder_.path() / "data.jsonl", lines);
     io::write_atomic(folder_.path() / "mix.yaml",
                      std::string("datasets:\n  - json_path: data.jsonl\n    sampling_strategy: first:90%\n"));
+    io::write_atomic(folder_.path() / "run.yaml",
+                     "version: 1\nmodel: {family: llama, width: 64, heads: 4, mlp_width: 96, vocabulary: 258}\n"
+                     "vision: {template: chatml, side: 28}\ndata: {index: \"" +
+                         path("index") +
+                         "\", mode: pack, batch: 8, sequence_length: 256, micro_batch_tokens: 512}\n");
   }
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
   ProgramResult index() const {
@@ -48,6 +53,34 @@ TEST_F(ConversationRunTest, TheMixtureIsIndexedAndItsTroubleCounted) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("16 samples (2 with findings) in 1 shards, layout conversations"));
   EXPECT_THAT(result.out, HasSubstr("  2 x image: is missing\n"));
+}
+
+TEST_F(ConversationRunTest, ThePlanBalancesBothModels) {
+  ASSERT_EQ(index().exit_code, 0);
+  const auto result = run_chiliad({"data", "plan", path("run.yaml"), "--ranks", "2", "--quiet"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("vision"));
+  EXPECT_THAT(result.out, HasSubstr("backbone"));
+}
+
+TEST_F(ConversationRunTest, AStepIsShownWithItsPictures) {
+  ASSERT_EQ(index().exit_code, 0);
+  const auto result = run_chiliad({"data", "show", path("run.yaml"), "--step", "0", "--ranks", "2", "--out",
+                                   path("step.html"), "--json", "--quiet"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(nlohmann::json::parse(result.out).at("bad"), 0);
+  const std::string page = io::read_text(path("step.html"), 1 << 24);
+  EXPECT_THAT(page, HasSubstr("picture 2: 4 positions, 1 tiles"));
+  EXPECT_THAT(page, HasSubstr("<span class=\"yes\">Number "));
+  EXPECT_THAT(page, HasSubstr("<img"));
+}
+
+TEST_F(ConversationRunTest, TrainingIsRefusedInOneLine) {
+  ASSERT_EQ(index().exit_code, 0);
+  const auto result = run_chiliad({"train", path("run.yaml"), "--check"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("error: vision.template: expected none for training, got chatml"));
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
 }
 
 TEST(ParquetTest, RowsBecomeTarsWithAnIndex) {

@@ -7,6 +7,7 @@
 #include "chiliad/base/error.h"
 #include "chiliad/dataset/bad_summary.h"
 #include "chiliad/dataset/build_index.h"
+#include "chiliad/dataset/conversation_columns.h"
 #include "tests/unit/dataset/source_tree.h"
 
 namespace chiliad::dataset {
@@ -134,6 +135,39 @@ TEST_F(MixtureTest, EachBadRecordHasOneReasonAndKindsAreCounted) {
   EXPECT_EQ(kinds[0].kind, "image: is missing");
   EXPECT_EQ(kinds[0].count, 2);
   EXPECT_EQ(kinds[1].kind, "has N marks <image> and N pictures: expected as many");
+}
+
+// Counts
+
+TEST_F(MixtureTest, CountsPositionsAndTilesOfAllPictures) {
+  tree_.add("two.json", "[" + record(1, "[\"a.png\", \"b.png\"]") + "," + record(2) + "]");
+  build("- json_path: two.json");
+  const image::VisionView view{28, 14, image::VisionFit::kPad};
+  const auto encoder = text::ConversationEncoder::open(
+      {.tokenizer = "", .chat_template = "plain", .max_ids = 100, .pictures = view.digest()});
+  EXPECT_EQ(build_conversation_columns(index_, *encoder, view, {}), 1);
+  EXPECT_EQ(build_conversation_columns(index_, *encoder, view, {}), 0);
+  const auto column = [&](const Digest& key) {
+    const auto content = index_.shards()[0].content;
+    return index::read_token_column(index::token_column_path(index_.folder(), content, key), 2).caption_tokens;
+  };
+  // "This." and a line end are 6 bytes; a picture is 2 x 2 patches.
+  EXPECT_THAT(column(encoder->keys().ids), ElementsAre(14U, 6U));
+  EXPECT_THAT(column(encoder->keys().positions), ElementsAre(8U, 0U));
+  EXPECT_THAT(column(encoder->keys().tiles), ElementsAre(2U, 0U));
+}
+
+TEST_F(MixtureTest, ConversationsWithAPictureThatCannotBeUsedCountNothing) {
+  tree_.add("pictures/bad.png", "no picture");
+  tree_.add("one.json", "[" + record(1, "[\"a.png\", \"bad.png\"]") + "]");
+  build("- json_path: one.json");
+  const image::VisionView view{28, 14, image::VisionFit::kPad};
+  const auto encoder = text::ConversationEncoder::open(
+      {.tokenizer = "", .chat_template = "plain", .max_ids = 100, .pictures = view.digest()});
+  build_conversation_columns(index_, *encoder, view, {});
+  const auto path =
+      index::token_column_path(index_.folder(), index_.shards()[0].content, encoder->keys().ids);
+  EXPECT_THAT(index::read_token_column(path, 1).caption_tokens, ElementsAre(0U));
 }
 
 }  // namespace
