@@ -11,6 +11,7 @@
 #include "chiliad/base/units.h"
 #include "chiliad/dataset/build_index.h"
 #include "chiliad/dataset/build_tars.h"
+#include "chiliad/dataset/import_parquet.h"
 #include "chiliad/io/file.h"
 #include "chiliad/observe/terminal_progress.h"
 
@@ -25,6 +26,7 @@ struct Arguments {
   int64_t tar_mib = 512;
   bool keep_progressive = false;
   dataset::TarOptions options;
+  dataset::ParquetColumns columns;
   bool json = false;
   bool quiet = false;
 };
@@ -46,10 +48,30 @@ index::Index open_source(const Arguments& arguments, const Clock& clock) {
   const fs::path folder = fs::path(arguments.out) / "source.index";
   dataset::IndexOptions options;
   options.threads = arguments.options.threads;
+  options.image_key = arguments.columns.image;
+  options.caption_key = arguments.columns.caption;
   static_cast<void>(with_progress(arguments, clock, "indexing", [&](const dataset::Progress& progress) {
     return dataset::build_index(arguments.source, folder, options, progress);
   }));
   return index::Index::open(folder);
+}
+
+/// Of parquet the rows are read, of all else an index.
+dataset::TarReport build(const Arguments& arguments, const dataset::TarOptions& options, const Clock& clock,
+                         int64_t& num_source) {
+  if (dataset::is_parquet(arguments.source)) {
+    auto report = with_progress(arguments, clock, "importing", [&](const dataset::Progress& progress) {
+      return dataset::import_parquet(arguments.source, arguments.out, arguments.columns, options, progress);
+    });
+    num_source = report.num_samples;
+    for (const auto& [kind, number] : report.dropped) num_source += number;
+    return report;
+  }
+  const auto source = open_source(arguments, clock);
+  num_source = source.num_samples();
+  return with_progress(arguments, clock, "building", [&](const dataset::Progress& progress) {
+    return dataset::build_tars(source, arguments.out, options, progress);
+  });
 }
 
 void print_report(const Arguments& arguments, const dataset::TarReport& report, int64_t num_source,
@@ -82,10 +104,8 @@ int run(const Arguments& arguments) {
   auto options = arguments.options;
   options.tar_bytes = arguments.tar_mib << 20;
   options.baseline = !arguments.keep_progressive;
-  const auto source = open_source(arguments, clock);
-  const auto report = with_progress(arguments, clock, "building", [&](const dataset::Progress& progress) {
-    return dataset::build_tars(source, arguments.out, options, progress);
-  });
+  int64_t num_source = 0;
+  const auto report = build(arguments, options, clock, num_source);
   if (report.num_tars > 0) {
     dataset::IndexOptions indexing;
     indexing.layout = "webdataset";
@@ -95,7 +115,7 @@ int run(const Arguments& arguments) {
                                   indexing, progress);
     }));
   }
-  print_report(arguments, report, source.num_samples(), to_seconds(clock.now() - start));
+  print_report(arguments, report, num_source, to_seconds(clock.now() - start));
   return 0;
 }
 
@@ -106,7 +126,9 @@ void add_data_build(CLI::App& parent, Action& action) {
   auto& options = arguments->options;
   auto* verb = parent.add_subcommand(
       "build", "Writes pictures with captions as tars, checked, filtered and resized, and their index");
-  verb->add_option("--from", arguments->source, "Index of `chiliad data index`, or data that it reads")
+  verb->add_option("--from", arguments->source,
+                   "Index of `chiliad data index`, data that it reads, or parquet: a file, a folder, "
+                   "\"DIR/*.parquet\"")
       ->required();
   verb->add_option("--out", arguments->out,
                    "Folder of tars/ and index/; the same command again goes on after a crash")
@@ -126,6 +148,11 @@ void add_data_build(CLI::App& parent, Action& action) {
   verb->add_option("--drop-duplicates", options.duplicate_bits,
                    "Drops pictures whose 64-bit hash differs in at most N bits from an earlier one")
       ->check(CLI::Range(0, 7));
+  verb->add_option(
+      "--image-key", arguments->columns.image,
+      "Column of pictures; of parquet bytes or a struct {bytes, path} (default: image, img, ...)");
+  verb->add_option("--caption-key", arguments->columns.caption,
+                   "Column or field of the caption (default: caption, text, prompt)");
   verb->add_option("--tar-mib", arguments->tar_mib, "Size of a tar")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
       ->capture_default_str();

@@ -10,6 +10,7 @@
 #include "apps/chiliad/verbs.h"
 #include "chiliad/base/clock.h"
 #include "chiliad/base/units.h"
+#include "chiliad/dataset/bad_summary.h"
 #include "chiliad/dataset/build_index.h"
 #include "chiliad/dataset/remote_names.h"
 #include "chiliad/observe/terminal_progress.h"
@@ -52,6 +53,9 @@ void print_report(const dataset::IndexReport& report, const Arguments& arguments
   fmt::print("{} findings are in {}; the first: {}: {}\n", report.bad.size(),
              (std::filesystem::path(arguments.out) / "bad.jsonl").string(),
              key_names_file ? first.key : first.file, first.reason);
+  if (report.bad.size() == 1) return;
+  for (const auto& [kind, count] : dataset::count_reasons(report.bad, 5))
+    fmt::print("  {} x {}\n", count, kind);
 }
 
 dataset::IndexReport index_remote(const Arguments& arguments, const dataset::IndexOptions& options,
@@ -89,7 +93,8 @@ void add_data_index(CLI::App& parent, Action& action) {
   verb->add_option("PATH", arguments->source,
                    "Folder of tars, of pictures with captions, of *.jsonl or *.txt documents; or one .tar, "
                    ".json, .jsonl, "
-                   ".csv or .tsv; or s3://BUCKET/PREFIX, http(s)://HOST/shard-{000..099}.tar")
+                   ".csv or .tsv; or a mixture .yaml of LLaVA-NeXT; or s3://BUCKET/PREFIX, "
+                   "http(s)://HOST/shard-{000..099}.tar")
       ->required();
   verb->add_option("--out", arguments->out,
                    "Folder of the index; the same command again goes on after a crash")
@@ -101,7 +106,7 @@ void add_data_index(CLI::App& parent, Action& action) {
       ->capture_default_str();
   verb->add_option(
       "--images", arguments->images,
-      "Folder of the pictures that a .json, .jsonl, .csv or .tsv names (default: where it lies)");
+      "Folder of the pictures that a .json, .jsonl, .csv, .tsv or mixture names (default: where it lies)");
   verb->add_option(
       "--image-key", arguments->options.image_key,
       "Field or column of the picture's name (default: file_name, image, image_path, path, ...)");

@@ -57,6 +57,10 @@ int run(const Arguments& arguments) {
   if (file.data.mode != "pack")
     throw InvalidInput("data.mode",
                        fmt::format("expected pack for packs, got {}. Change it", file.data.mode));
+  if (spec::reads_conversations(file.vision))
+    throw InvalidInput("vision.template", fmt::format("expected none for packs, got {}: conversations are "
+                                                      "packed step by step. Train without data.packs",
+                                                      file.vision.chat_template));
   const auto packs = make(arguments, file);
   const auto bytes = packs.to_bytes();
   io::write_atomic(arguments.out, bytes);

@@ -40,7 +40,11 @@ report::StepPageOptions page_options(const Arguments& arguments, const spec::Run
   options.title = file.run.name;
   options.made_at = now_text();
   options.max_items = arguments.max_items;
-  if (inputs.documents != nullptr) {
+  if (inputs.conversations != nullptr) {
+    options.decode = [encoder = inputs.conversations->encoder](std::span<const int32_t> ids) {
+      return encoder->tokenizer().decode(ids, false);
+    };
+  } else if (inputs.documents != nullptr) {
     options.decode = [encoder = inputs.documents](std::span<const int32_t> ids) {
       return encoder->tokenizer().decode(ids, false);
     };

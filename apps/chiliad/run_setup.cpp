@@ -12,6 +12,7 @@
 #include "chiliad/base/error.h"
 #include "chiliad/base/log.h"
 #include "chiliad/dataset/build_index.h"
+#include "chiliad/dataset/conversation_columns.h"
 #include "chiliad/observe/terminal_progress.h"
 #include "chiliad/weights/configs/scheduler.h"
 #include "chiliad/weights/start_weights.h"
@@ -62,6 +63,14 @@ std::string check_weights(const spec::RunFile& file) {
           : "no config.json was compared, so options that fit every tensor are as the run file has them");
 }
 
+void check_trainable(const spec::RunFile& file) {
+  if (!spec::reads_conversations(file.vision)) return;
+  throw InvalidInput("vision.template",
+                     fmt::format("expected none for training, got {}: conversations are planned, loaded and "
+                                 "shown (data plan, data show, the Python loader), not trained on yet",
+                                 file.vision.chat_template));
+}
+
 std::string now_text() {
   const auto wall = static_cast<std::time_t>(to_seconds(SystemClock().wall()));
   return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(wall));
@@ -78,7 +87,10 @@ void make_token_columns(const spec::RunFile& file, const index::Index& index, co
     shown = true;
     progress.update(done, total, "");
   };
-  if (inputs.documents != nullptr) {
+  if (inputs.conversations != nullptr) {
+    const auto& [encoder, view] = *inputs.conversations;
+    dataset::build_conversation_columns(index, *encoder, view, show, inputs.source.get());
+  } else if (inputs.documents != nullptr) {
     dataset::build_document_columns(index, *inputs.documents, show, inputs.source.get());
   } else if (file.model.family == "pixel_dit") {
     dataset::build_token_columns(index, file.model.text_max_tokens, show, inputs.source.get());

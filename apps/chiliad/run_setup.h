@@ -34,6 +34,9 @@ std::string check_weights(const spec::RunFile& file);
 /// beside them says.
 void warn_of_other_objective(const spec::RunFile& file, const std::filesystem::path& from);
 
+/// Throws InvalidInput for items that nothing trains on yet: conversations.
+void check_trainable(const spec::RunFile& file);
+
 /// The time, for people.
 [[nodiscard]] std::string now_text();
 

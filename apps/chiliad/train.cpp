@@ -154,7 +154,7 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
           "over the limit, {} held out",
           coverage.in_order, coverage.in_index, coverage.bad_image, coverage.no_caption, coverage.aspect,
           coverage.too_small, coverage.over_limit, coverage.held_out));
-  if (inputs.documents == nullptr) {
+  if (!plan.packs_documents()) {
     std::string shapes;
     const auto stages = spec::stage_options(file.data);
     for (size_t s = 0; s < stages.size(); ++s) {
@@ -195,6 +195,7 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
 int run(const Arguments& arguments) {
   const SystemClock clock;
   auto file = read_run(arguments.run);
+  check_trainable(file);
   if (arguments.check) assume_formats(file);
   // A run that resumes has its own weights.
   const bool starts = arguments.from_scratch || newest_checkpoint(file.run.dir).empty();

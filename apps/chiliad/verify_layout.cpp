@@ -17,6 +17,7 @@ struct Arguments {
 int run(const Arguments& arguments) {
   {
     const auto file = read_run(arguments.run);
+    check_trainable(file);
     static_cast<void>(check_weights(file));
     const auto index = loader::open_index(file.data);
     make_token_columns(file, index, loader::open_inputs(file, index), arguments.run.quiet);

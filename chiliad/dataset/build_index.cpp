@@ -273,14 +273,18 @@ class IndexBuild {
   /// taken for one of these.
   void settle_settings() const {
     constexpr int kReaders = 1;  // counts up when readers make something else of the same bytes
-    const nlohmann::ordered_json settings{{"readers", kReaders},
-                                          {"layout", layout_},
-                                          {"root", listing_.root.string()},
-                                          {"images", listing_.images_folder.string()},
-                                          {"block_bytes", options_.block_bytes},
-                                          {"shard_bytes", options_.shard_bytes},
-                                          {"image_key", options_.image_key},
-                                          {"caption_key", options_.caption_key}};
+    nlohmann::ordered_json settings{{"readers", kReaders},
+                                    {"layout", layout_},
+                                    {"root", listing_.root.string()},
+                                    {"images", listing_.images_folder.string()},
+                                    {"block_bytes", options_.block_bytes},
+                                    {"shard_bytes", options_.shard_bytes},
+                                    {"image_key", options_.image_key},
+                                    {"caption_key", options_.caption_key}};
+    for (const auto& [file, sampling] : listing_.mixture) {
+      settings["mixture"].push_back(
+          {file.path, static_cast<int>(sampling.kind), sampling.number, sampling.percent});
+    }
     const fs::path path = out_ / "shards" / "settings.json";
     const std::string text =
         settings.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

@@ -9,14 +9,14 @@
 #include "chiliad/base/error.h"
 #include "chiliad/base/thread_pool.h"
 #include "chiliad/dataset/detail/bad_list.h"
-#include "chiliad/dataset/detail/make_sample.h"
+#include "chiliad/dataset/detail/index_source.h"
 #include "chiliad/dataset/detail/near_duplicates.h"
+#include "chiliad/dataset/detail/tar_build.h"
 #include "chiliad/dataset/detail/tar_writer.h"
 #include "chiliad/dataset/remote_names.h"
-#include "chiliad/index/content.h"
 #include "chiliad/io/file.h"
 
-// 1. Samples are made in windows, in parallel, and written in the order of the index.
+// 1. Samples are made in windows, in parallel, and written in the order of the source.
 // 2. A tar that reaches its size is fsynced and renamed; then build/NNNNNN.* say which samples it holds or
 // dropped.
 // 3. A later call takes over what these say, from 000000 on without a gap, and goes on behind it.
@@ -89,20 +89,17 @@ struct Segment {
 
 class TarBuild {
  public:
-  TarBuild(const index::Index& index, fs::path out, const TarOptions& options, const Progress& progress)
-      : index_(index),
+  TarBuild(detail::BuildSource& source, fs::path out, const TarOptions& options, const Progress& progress)
+      : source_(source),
         out_(std::move(out)),
         options_(options),
         progress_(progress),
-        maker_(index, options),
-        duplicates_(std::max(options.duplicate_bits, 0)) {
-    for (const index::ShardEntry& shard : index.manifest().shards) total_bytes_ += shard.payload_bytes;
-  }
+        duplicates_(std::max(options.duplicate_bits, 0)) {}
 
   TarReport run() {
     settle_settings();
     take_over();
-    while (segment_.end < index_.num_samples()) add_window();
+    while (segment_.end < source_.num_samples()) add_window();
     if (segment_.end > segment_.first) finish_segment();
     detail::write_bad_list(out_ / "dropped.jsonl", dropped_);
     write_report();
@@ -112,7 +109,7 @@ class TarBuild {
  private:
   void settle_settings() const {
     const Json settings{{"version", 1},
-                        {"index", index_.manifest().digest.hex()},
+                        {"index", source_.digest().hex()},
                         {"tar_bytes", options_.tar_bytes},
                         {"where", options_.where},
                         {"longest_side", options_.longest_side},
@@ -170,17 +167,11 @@ class TarBuild {
     constexpr int64_t kSamplesAThread = 16;
     constexpr uint64_t kWindowBytes = 256 << 20;
     const int64_t first = segment_.end;
-    int64_t end = first;
-    uint64_t bytes = 0;
-    while (end < index_.num_samples() && end - first < kSamplesAThread * options_.threads &&
-           bytes < kWindowBytes) {
-      bytes += index::payload_bytes(*index_.shard_of(end), index_.sample(end));
-      ++end;
-    }
+    const auto [end, bytes] = source_.open_window(first, kSamplesAThread * options_.threads, kWindowBytes);
     std::vector<detail::MadeSample> made(static_cast<size_t>(end - first));
     ThreadPool pool(options_.threads, made.size(), "build");
     for (int64_t sample = first; sample < end; ++sample)
-      pool.submit([&, sample] { made[static_cast<size_t>(sample - first)] = maker_.make(sample); });
+      pool.submit([&, sample] { made[static_cast<size_t>(sample - first)] = source_.make(sample); });
     pool.close();
     for (int64_t sample = first; sample < end; ++sample) {
       add_sample(sample, made[static_cast<size_t>(sample - first)]);
@@ -188,7 +179,7 @@ class TarBuild {
       if (tar_.has_value() && tar_->size() >= options_.tar_bytes) finish_segment();
     }
     done_bytes_ += static_cast<int64_t>(bytes);
-    if (progress_) progress_(std::min(done_bytes_, total_bytes_), total_bytes_);
+    if (progress_) progress_(std::min(done_bytes_, source_.total_bytes()), source_.total_bytes());
   }
 
   void add_sample(int64_t sample, detail::MadeSample& made) {
@@ -196,12 +187,12 @@ class TarBuild {
       const auto same = duplicates_.find(made.hash);
       if (same.has_value()) {
         made.dropped = "duplicate";
-        made.reason = "looks like " + index_.key(hashed_.at(*same));
+        made.reason = "looks like " + source_.key(hashed_.at(*same));
       }
     }
     if (!made.dropped.empty()) {
       ++segment_.kinds[made.dropped];
-      segment_.dropped.push_back({index_.key(sample), "", made.dropped + ": " + made.reason});
+      segment_.dropped.push_back({source_.key(sample), "", made.dropped + ": " + made.reason});
       return;
     }
     if (!tar_.has_value()) tar_.emplace(tar_path(report_.num_tars));
@@ -242,7 +233,7 @@ class TarBuild {
 
   void write_report() const {
     const Json json{{"version", 1},
-                    {"source", index_.manifest().digest.hex()},
+                    {"source", source_.digest().hex()},
                     {"samples", report_.num_samples},
                     {"tars", report_.num_tars},
                     {"bytes", report_.bytes_written},
@@ -252,14 +243,12 @@ class TarBuild {
     io::write_atomic(out_ / "build.json", json.dump(1) + "\n");
   }
 
-  const index::Index& index_;
+  detail::BuildSource& source_;
   fs::path out_;
   const TarOptions& options_;
   const Progress& progress_;
-  detail::SampleMaker maker_;
   detail::NearDuplicates duplicates_;
   std::vector<int64_t> hashed_;  // samples whose hashes duplicates_ keeps
-  int64_t total_bytes_ = 0;
   int64_t done_bytes_ = 0;
   int64_t num_segments_ = 0;
   Segment segment_;  // the open one
@@ -270,17 +259,27 @@ class TarBuild {
 
 }  // namespace
 
+void detail::check_tar_options(const TarOptions& options) {
+  check_options(options);
+  static_cast<void>(Where::parse(options.where));
+}
+
 TarReport build_tars(const index::Index& index, const fs::path& out, const TarOptions& options,
                      const Progress& progress) {
-  check_options(options);
+  detail::check_tar_options(options);
   check_index(index);
-  static_cast<void>(detail::Where::parse(options.where));
+  detail::IndexSource source(index, options);
+  return detail::build_tars_of(source, out, options, progress);
+}
+
+TarReport detail::build_tars_of(BuildSource& source, const fs::path& out, const TarOptions& options,
+                                const Progress& progress) {
   io::make_folders(out / "tars");
   io::make_folders(out / "build");
   const auto lock = io::FileLock::try_lock(out / "build.lock", "chiliad data build");
   if (!lock.has_value())
     throw Unavailable(out.string(), "another process builds there. Wait for it, or choose another folder");
-  return TarBuild(index, out, options, progress).run();
+  return TarBuild(source, out, options, progress).run();
 }
 
 std::vector<std::string> where_columns() {

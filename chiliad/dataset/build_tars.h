@@ -30,7 +30,7 @@ struct TarReport {
   int64_t bytes_written = 0;
   int64_t num_transcoded = 0;
   int64_t num_resized = 0;
-  std::map<std::string, int64_t> dropped;  ///< by kind: where, image, caption, duplicate, changed
+  std::map<std::string, int64_t> dropped;  ///< by kind: where, image, caption, duplicate, damaged
 };
 
 /// Writes the samples of an index with a picture and a caption as tars that every WebDataset reader takes:

@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/log.h"
+#include "chiliad/base/rng.h"
 #include "chiliad/dataset/detail/record_shards.h"
 #include "chiliad/text/stored_text.h"
 
@@ -19,6 +21,31 @@ using index::SourceFile;
 void read_records(const fs::path& path, const OnRecord& on_record) {
   const io::File file = io::File::open_read(path);
   path.extension() == ".json" ? read_json_list(file, on_record) : read_lines(file, on_record);
+}
+
+/// The records of a file that a mixture takes, in their order: the same ones at every call.
+void read_sampled(const fs::path& path, const spec::Sampling& sampling, const OnRecord& on_record) {
+  using Kind = spec::Sampling::Kind;
+  if (sampling.kind == Kind::kAll) return read_records(path, on_record);
+  int64_t total = 0;
+  read_records(path, [&](const Record& /*record*/) { ++total; });
+  const int64_t wanted = sampling.count(total);
+  Rng rng({hash64("mixture"), hash64(path.filename().string()), static_cast<uint64_t>(total)});
+  int64_t at = 0;
+  int64_t taken = 0;
+  read_records(path, [&](const Record& record) {
+    const int64_t place = at++;
+    if (place >= total) return;  // the file has grown meanwhile
+    bool takes = place < wanted;
+    if (sampling.kind == Kind::kEnd) takes = place >= total - wanted;
+    // So every set of so many records is as likely as any other.
+    if (sampling.kind == Kind::kRandom)
+      takes = rng.below(static_cast<uint64_t>(total - place)) < static_cast<uint64_t>(wanted - taken);
+    if (!takes) return;
+    ++taken;
+    on_record(record);
+  });
+  log_info("{}: {} of {} records are taken", path.string(), taken, total);
 }
 
 fs::path images_of(const SourceListing& listing, const SourceFile& file) {
@@ -195,6 +222,13 @@ void draft_conversations(const SourceListing& listing, int64_t shard_bytes, cons
     if (!images.problem.empty()) return shards.add_bad(record, images.problem);
     shards.add(record, images.texts, whole_record(record, MediaType::kConversation));
   };
+  std::map<std::string, int> times;
+  for (const MixtureFile& part : listing.mixture) {
+    const fs::path path = listing.root / part.file.path;
+    const int time = ++times[part.file.path];
+    shards.open(path, images_of(listing, part.file), time == 1 ? "" : fmt::format("#{}", time));
+    read_sampled(path, part.sampling, add);
+  }
   for (const auto* files : {&listing.lists, &listing.lines}) {
     for (const SourceFile& file : *files) {
       const fs::path path = listing.root / file.path;
@@ -210,6 +244,7 @@ void draft_conversations(const SourceListing& listing, int64_t shard_bytes, cons
 std::string guess_records(const fs::path& path, const FieldNames& names) {
   const std::string record = first_record(path);
   const auto json = nlohmann::json::parse(record, nullptr, false);
+  if (json.is_object() && json.contains("json_path")) return "mixture";
   if (json.is_object() && (json.contains("conversations") || json.contains("messages")))
     return "conversations";
   const auto wanted = image_names(names);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <iterator>
 #include <unordered_map>
+#include <utility>
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/log.h"
@@ -99,10 +100,15 @@ void add_only_file(SourceListing& listing, const fs::path& path) {
   }
   if (!listing.tars.empty() || !listing.lines.empty() || !listing.lists.empty() || !listing.tables.empty())
     return;
+  if (extension == "parquet") {
+    throw InvalidInput(path.string(),
+                       "parquet is imported, not read in place. Make tars of it: chiliad data build --from "
+                       "FILE --out DIR");
+  }
   throw InvalidInput(
       path.string(),
-      "expected a folder, or a file .tar, .json, .jsonl, .csv or .tsv. Name the folder that holds the "
-      "data");
+      "expected a folder, or a file .tar, .json, .jsonl, .csv or .tsv, or a mixture .yaml. Name the folder "
+      "that holds the data");
 }
 
 fs::path existing(const fs::path& path) {
@@ -139,6 +145,44 @@ std::string detect_without_tars(const SourceListing& listing) {
     return "kohya";
   }
   return any_tuxpaint_text(listing) ? "tuxpaint" : "image_text";
+}
+
+bool is_mixture(const fs::path& path) {
+  const std::string extension = extension_of(path.filename().string());
+  if (extension == "yaml" || extension == "yml") return true;
+  return extension == "json" && guess_records(path, {}) == "mixture";
+}
+
+fs::path file_of(const spec::MixtureEntry& entry, const fs::path& folder) {
+  const fs::path path = (folder / entry.path).lexically_normal();
+  const std::string extension = extension_of(path.filename().string());
+  if (extension != "json" && extension != "jsonl")
+    throw InvalidInput(entry.place, fmt::format("json_path: expected a .json or .jsonl, got {}", entry.path));
+  std::error_code error;
+  const fs::path file = fs::canonical(path, error);
+  if (!error && fs::is_regular_file(file, error)) return file;
+  throw InvalidInput(
+      entry.place,
+      fmt::format("json_path: {} is missing. Paths that are not absolute are from the mixture's folder",
+                  path.string()));
+}
+
+/// The files of a mixture, their root the deepest folder that holds them and the pictures.
+void add_mixture(SourceListing& listing, const fs::path& mixture) {
+  constexpr int64_t kMaxBytes = 16 << 20;
+  std::vector<std::pair<fs::path, spec::Sampling>> files;
+  listing.root = listing.images_folder;
+  for (const auto& entry : spec::parse_mixture(io::read_text(mixture, kMaxBytes), mixture.string())) {
+    files.emplace_back(file_of(entry, mixture.parent_path()), entry.sampling);
+    const fs::path folder = files.back().first.parent_path();
+    listing.root = listing.root.empty() ? folder : common_folder(listing.root, folder);
+  }
+  for (const auto& [path, sampling] : files) {
+    const auto stamp = io::stat_file(path);
+    if (!stamp.has_value()) throw InvalidInput(path.string(), "there is no such file");
+    listing.mixture.push_back(
+        {{path.lexically_relative(listing.root).string(), stamp->size, stamp->mtime_ns}, sampling});
+  }
 }
 
 /// Pairs pictures with captions; cuts shards.
@@ -226,6 +270,10 @@ SourceListing list_source(const fs::path& source, const fs::path& images) {
       listing.images_folder = existing(images);
       listing.root = common_folder(listing.root, listing.images_folder);
     }
+    if (is_mixture(absolute)) {
+      add_mixture(listing, absolute);
+      return listing;
+    }
     add_only_file(listing, absolute);
   }
   sort_out_tables(listing);
@@ -240,6 +288,7 @@ SourceListing sorted(SourceListing listing) {
 }
 
 std::string detect_layout(const SourceListing& listing) {
+  if (!listing.mixture.empty()) return "conversations";
   if (!listing.images.empty() && !listing.tars.empty()) {
     throw InvalidInput(
         listing.root.string(),

@@ -8,12 +8,12 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/dataset/detail/near_duplicates.h"
+#include "chiliad/dataset/detail/read_part.h"
 #include "chiliad/image/encode.h"
 #include "chiliad/image/image.h"
 #include "chiliad/image/resize.h"
 #include "chiliad/image/transcode.h"
 #include "chiliad/index/caption_text.h"
-#include "chiliad/io/file.h"
 #include "chiliad/text/byte_tokenizer.h"
 
 namespace chiliad::dataset::detail {
@@ -62,54 +62,52 @@ HostArray scaled(const HostArray& picture, double scale) {
   return image::resize(picture, side(1), side(0), image::Filter::kBicubic);
 }
 
+}  // namespace
+
 void drop(MadeSample& made, const char* kind, std::string reason) {
   made.members.clear();
   made.dropped = kind;
   made.reason = std::move(reason);
 }
 
-}  // namespace
-
-Row SampleMaker::row_of(int64_t sample) const {
-  const auto held = index_.shard_of(sample);
-  const index::Shard& shard = *held;
-  const index::Sample& own = shard.samples[index_.locate(sample).sample];
-  Row row{&own, index_.image_part(sample).get(), 0, held};
-  for (uint32_t c = own.first_caption; c < own.first_caption + own.num_captions; ++c)
-    row.caption_bytes += shard.captions[c].length;
-  return row;
-}
-
-std::vector<std::byte> SampleMaker::read(const index::Shard& shard, const index::Part& part) const {
-  const io::File file = io::File::open_read(index_.part_path(shard, part));
-  std::vector<std::byte> bytes(part.length);
-  file.read_at(static_cast<int64_t>(part.offset), bytes);
-  if (hash64(bytes) == part.checksum) return bytes;
-  throw CorruptData(
-      file.path().string(),
-      fmt::format("{} bytes at {} are not those that were indexed. Index again", part.length, part.offset));
-}
-
-void SampleMaker::add_picture(std::vector<std::byte> bytes, const index::Part& part, MadeSample& made) const {
+void add_picture(std::vector<std::byte> bytes, const TarOptions& options, MadeSample& made) {
   const auto info = image::probe(bytes);
   const auto picture = image::decode(bytes, {});
   if (!info || !picture) return drop(made, "image", !info ? info.reason : picture.reason);
-  if (options_.duplicate_bits >= 0) made.hash = difference_hash(*picture.value);
+  if (options.duplicate_bits >= 0) made.hash = difference_hash(*picture.value);
   const bool is_jpeg = info.value->format == image::Format::kJpeg;
-  const double scale = scale_of(info.value->width, info.value->height, options_);
+  const double scale = scale_of(info.value->width, info.value->height, options);
   if (scale < 1.0) {
     const HostArray small = scaled(*picture.value, scale);
     made.resized = true;
-    made.members.push_back(is_jpeg ? Member{"jpg", image::encode_jpeg(small, options_.quality)}
+    made.members.push_back(is_jpeg ? Member{"jpg", image::encode_jpeg(small, options.quality)}
                                    : Member{"png", image::encode_png(small)});
     return;
   }
-  if (options_.baseline && is_jpeg && (part.image_flags & image::kProgressive) != 0) {
+  if (options.baseline && is_jpeg && (info.value->flags & image::kProgressive) != 0) {
     auto baseline = image::to_baseline_jpeg(bytes);
     made.transcoded = static_cast<bool>(baseline);
     if (baseline) bytes = std::move(*baseline.value);
   }
   made.members.push_back({extension_of(info.value->format), std::move(bytes)});
+}
+
+void add_captions(const std::vector<std::string>& captions, MadeSample& made) {
+  if (captions.size() == 1) {
+    made.members.push_back({"txt", bytes_of(captions.front())});
+  } else {
+    made.members.push_back({"json", bytes_of(Json{{"caption", captions}}.dump())});
+  }
+}
+
+Row SampleMaker::row_of(int64_t sample) const {
+  const auto held = index_.shard_of(sample);
+  const index::Shard& shard = *held;
+  const index::Sample& own = shard.samples[index_.locate(sample).sample];
+  Row row{own.num_captions, index_.image_part(sample).get(), 0, held};
+  for (uint32_t c = own.first_caption; c < own.first_caption + own.num_captions; ++c)
+    row.caption_bytes += shard.captions[c].length;
+  return row;
 }
 
 void SampleMaker::add_text(int64_t sample, MadeSample& made) const {
@@ -120,7 +118,7 @@ void SampleMaker::add_text(int64_t sample, MadeSample& made) const {
   for (uint32_t c = own.first_caption; c < own.first_caption + own.num_captions; ++c) {
     const index::Caption& caption = shard.captions[c];
     const index::Part& part = shard.parts[caption.part];
-    const auto bytes = read(shard, part);
+    const auto bytes = read_part(index_, shard, part);
     const std::string_view stored(reinterpret_cast<const char*>(bytes.data()) + caption.offset,
                                   caption.length);
     auto text = index::caption_text(part.media, stored);
@@ -128,15 +126,12 @@ void SampleMaker::add_text(int64_t sample, MadeSample& made) const {
     static_cast<void>(text::repair_utf8(text.text));
     captions.push_back(std::move(text.text));
   }
-  if (captions.size() != 1) {
-    made.members.push_back({"json", bytes_of(Json{{"caption", captions}}.dump())});
-    return;
-  }
-  made.members.push_back({"txt", bytes_of(captions.front())});
+  add_captions(captions, made);
+  if (captions.size() != 1) return;
   const bool whole_json = index_.manifest().layout == "webdataset";  // elsewhere such a part is a row
   for (uint32_t p = own.first_part; whole_json && p < own.first_part + own.num_parts; ++p) {
     if (shard.parts[p].media != MediaType::kJson) continue;
-    made.members.push_back({"json", read(shard, shard.parts[p])});
+    made.members.push_back({"json", read_part(index_, shard, shard.parts[p])});
     return;
   }
 }
@@ -144,14 +139,14 @@ void SampleMaker::add_text(int64_t sample, MadeSample& made) const {
 MadeSample SampleMaker::make(int64_t sample) const {
   MadeSample made;
   const Row row = row_of(sample);
-  if (row.image == nullptr || (row.sample->flags & index::kBadImage) != 0) {
+  if (row.image == nullptr || (index_.sample(sample).flags & index::kBadImage) != 0) {
     drop(made, "image", "has no picture that can be used");
-  } else if (row.sample->num_captions == 0) {
+  } else if (row.num_captions == 0) {
     drop(made, "caption", "has no caption");
   } else if (!where_.holds(row)) {
     drop(made, "where", "does not meet: " + options_.where);
   } else {
-    add_picture(read(*row.held, *row.image), *row.image, made);
+    add_picture(read_part(index_, *row.held, *row.image), options_, made);
     if (made.dropped.empty()) add_text(sample, made);
   }
   return made;

@@ -11,15 +11,16 @@ namespace chiliad::dataset::detail {
 
 namespace fs = std::filesystem;
 
-void RecordShards::open(const fs::path& file, const fs::path& images) {
+void RecordShards::open(const fs::path& file, const fs::path& images, std::string suffix) {
   const auto stamp = io::stat_file(file);
   if (!stamp.has_value()) throw InvalidInput(file.string(), "there is no such file");
   record_file_ = {file.lexically_relative(root_).string(), stamp->size, stamp->mtime_ns};
   images_ = images;
+  suffix_ = std::move(suffix);
 }
 
 std::string RecordShards::key_of(const Record& record) const {
-  return fmt::format("{}:{}", record_file_.path, record.number);
+  return fmt::format("{}:{}{}", record_file_.path, record.number, suffix_);
 }
 
 RecordShards::Picture RecordShards::find_picture(const std::string& name) const {

@@ -10,6 +10,7 @@
 #include "chiliad/base/error.h"
 #include "chiliad/base/thread_pool.h"
 #include "chiliad/dataset/build_index.h"
+#include "chiliad/dataset/detail/read_part.h"
 #include "chiliad/index/caption_text.h"
 #include "chiliad/io/file.h"
 #include "chiliad/text/byte_tokenizer.h"
@@ -49,15 +50,10 @@ class ShardTokens {
     if (part.media == index::MediaType::kConversation) {
       throw InvalidInput(
           index_.folder().string(),
-          "holds conversations, which runs with captions or documents cannot read. Index captions "
-          "(docs/guides/your-own-data.md)");
+          "holds conversations, which runs with captions or documents cannot read. Set vision.template, or "
+          "index captions (docs/guides/your-own-data.md)");
     }
-    const std::vector<std::byte> bytes = read(part);
-    if (hash64(bytes) != part.checksum) {
-      throw CorruptData(index_.part_path(shard_, part).string(),
-                        fmt::format("{} bytes at {} are not those that were indexed. Index again",
-                                    part.length, part.offset));
-    }
+    const std::vector<std::byte> bytes = detail::read_part(index_, shard_, part, source_);
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     for (size_t i = run.first; i < run.first + run.count; ++i) {
       const index::Caption& caption = shard_.captions[i];
@@ -71,16 +67,6 @@ class ShardTokens {
   [[nodiscard]] const index::TokenColumn& column() const { return column_; }
 
  private:
-  [[nodiscard]] std::vector<std::byte> read(const index::Part& part) const {
-    std::vector<std::byte> bytes(part.length);
-    if (source_ != nullptr) {
-      bytes.resize(static_cast<size_t>(source_->read(shard_, part, bytes)));
-    } else {
-      io::File::open_read(index_.part_path(shard_, part)).read_at(static_cast<int64_t>(part.offset), bytes);
-    }
-    return bytes;
-  }
-
   const index::Index& index_;
   const index::Shard& shard_;
   index::PartSource* source_;  // null: files

@@ -39,7 +39,7 @@ constexpr Column kColumns[]{
     {"aspect", [](const Row& row) { return height(row) > 0 ? width(row) / height(row) : 0.0; }},
     {"bytes",
      [](const Row& row) { return row.image == nullptr ? 0.0 : static_cast<double>(row.image->length); }},
-    {"captions", [](const Row& row) { return static_cast<double>(row.sample->num_captions); }},
+    {"captions", [](const Row& row) { return static_cast<double>(row.num_captions); }},
     {"caption_bytes", [](const Row& row) { return static_cast<double>(row.caption_bytes); }},
     {"progressive", has_flag<image::kProgressive>},
     {"alpha", has_flag<image::kAlpha>},

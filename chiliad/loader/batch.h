@@ -21,11 +21,20 @@ struct Verdict {
 /// Target of a position that is not supervised.
 inline constexpr int32_t kNoTarget = -100;
 
+/// A picture of a conversation: the positions and the tiles that it has, counted from the first of its item.
+struct PictureSpan {
+  int64_t first = 0;
+  int64_t count = 0;
+  int64_t first_tile = 0;
+  int64_t num_tiles = 0;
+};
+
 /// One micro-batch, ready for the device.
 /// Mode bucket: B pictures of one shape with their captions.
 /// Of models on latents: latents in place of pixels, encoded captions in place of tokens, or class numbers.
 /// Mode pack of documents: D of them one after another in a row of T positions, no padding; attention,
-/// positions and targets do not cross documents. `bucket` and `pixels` are empty. Mode pack of models on
+/// positions and targets do not cross documents. `bucket` and `pixels` are empty. Of conversations, tokens at
+/// the positions of pictures are text::kImagePosition, and only answers have targets. Mode pack of models on
 /// latents: B pictures of any shapes, those of one shape together, their values and their captions' one after
 /// another, no padding. `bucket` is empty.
 struct Batch {
@@ -43,6 +52,11 @@ struct Batch {
   std::vector<int32_t> token_counts;  ///< [B] or [D]
   HostArray targets;                  ///< pack: int32 [T], the token that follows, or kNoTarget
   std::vector<int32_t> cu_seqlens;    ///< pack: [D + 1]: where documents begin, and T; {0} in an empty slot
+  /// Conversations: uint8 [N, side, side, 3], the tiles of all items' pictures one after another.
+  HostArray tiles;
+  std::vector<int64_t> cu_tiles;  ///< conversations: [D + 1]: where an item's tiles begin, and their end
+  /// Conversations: of each item its pictures in order; none of a bad item.
+  std::vector<std::vector<PictureSpan>> pictures;
   std::vector<stepplan::Bucket> shapes;  ///< pack of pictures: [B]
   std::vector<int64_t>
       cu_latents;                 ///< pack of pictures: [B + 1]: where an item's values begin, and their end

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "chiliad/base/error.h"
+#include "chiliad/loader/conversations.h"
 #include "chiliad/store/store.h"
 
 namespace chiliad::loader {
@@ -131,10 +132,11 @@ std::vector<store::BlockSpec> PartBlocks::blocks_of(const stepplan::Step& step) 
   };
   for (const stepplan::Item& item : step.items) {
     if (item.weight == 0.0F) continue;
-    const auto held = index_.shard_of(item.sample);
+    const auto [number, sample] = index_.locate(item.sample);
+    const auto held = index_.shard(number);
     const index::Shard& shard = *held;
     if (!store::is_remote(shard.root)) continue;
-    if (const auto image = index_.image_part(item.sample)) add(shard, *image);
+    for (const index::Part* picture : picture_parts(shard, shard.samples[sample])) add(shard, *picture);
     if (item.caption < 0) continue;
     add(shard, shard.parts.at(shard.captions.at(static_cast<size_t>(item.caption)).part));
   }

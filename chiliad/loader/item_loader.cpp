@@ -32,6 +32,8 @@ void clear_item(const ItemPlace& place) {
   if (!place.targets.empty()) {
     std::fill(place.tokens.begin(), place.tokens.end(), 0);
     std::fill(place.targets.begin(), place.targets.end(), kNoTarget);
+    std::fill(place.tiles.begin(), place.tiles.end(), std::byte{0});
+    if (place.pictures != nullptr) place.pictures->clear();
     *place.token_count = static_cast<int32_t>(place.tokens.size());
     return;
   }
@@ -55,7 +57,9 @@ std::string ItemLoader::load(const stepplan::Item& item, stepplan::Bucket bucket
   clear_item(place);
   if (item.weight == 0.0F) return "";
   std::string refusal;
-  if (options_.documents != nullptr) {
+  if (options_.conversations != nullptr) {
+    refusal = load_conversation(item, place, watch);
+  } else if (options_.documents != nullptr) {
     refusal = load_document(item, place);
   } else {
     refusal = options_.columns.latents != nullptr ? load_latents(item, place)
@@ -120,20 +124,26 @@ std::string ItemLoader::load_class(const stepplan::Item& item, const ItemPlace& 
 
 double ItemLoader::cost_seconds(const stepplan::Item& item) const {
   if (item.weight == 0.0F || options_.documents != nullptr || options_.columns.latents != nullptr) return 0.0;
-  const auto image = index_.image_part(item.sample);
-  return image == nullptr ? 0.0 : decode_seconds(*image);
+  double seconds = 0.0;
+  const auto [shard, sample] = index_.locate(item.sample);
+  const auto held = index_.shard(shard);
+  for (const index::Part* picture : picture_parts(*held, held->samples[sample]))
+    seconds += decode_seconds(*picture);
+  return seconds;
 }
 
 int64_t ItemLoader::payload_bytes(const stepplan::Item& item) const {
   if (item.weight == 0.0F) return 0;
   if (options_.columns.latents != nullptr) return feature_bytes(item);
-  const auto image = options_.documents == nullptr ? index_.image_part(item.sample) : nullptr;
-  int64_t bytes = image != nullptr ? static_cast<int64_t>(image->length) : 0;
-  if (item.caption >= 0) {
-    const auto shard = index_.shard_of(item.sample);
+  const auto [number, sample] = index_.locate(item.sample);
+  const auto shard = index_.shard(number);
+  int64_t bytes = 0;
+  if (options_.documents == nullptr)
+    for (const index::Part* picture : picture_parts(*shard, shard->samples[sample]))
+      bytes += static_cast<int64_t>(picture->length);
+  if (item.caption >= 0)
     bytes += static_cast<int64_t>(
         shard->parts.at(shard->captions.at(static_cast<size_t>(item.caption)).part).length);
-  }
   return bytes;
 }
 
@@ -239,6 +249,63 @@ std::string ItemLoader::load_document(const stepplan::Item& item, const ItemPlac
   std::copy_n(ids.begin(), positions, place.tokens.begin());
   const int shift = planted_bug("targets_not_shifted") ? 0 : 1;
   std::copy_n(ids.begin() + shift, positions, place.targets.begin());
+  return "";
+}
+
+std::string ItemLoader::load_conversation(const stepplan::Item& item, const ItemPlace& place,
+                                          ItemWatch* watch) {
+  const Conversations& how = *options_.conversations;
+  CHILIAD_CHECK_GE(item.caption, 0);
+  const CaptionText record = read_caption(item.sample, static_cast<uint32_t>(item.caption));
+  if (!record.refusal.empty()) return record.refusal;
+  const auto [number, sample] = index_.locate(item.sample);
+  const auto shard = index_.shard(number);
+  auto parts = picture_parts(*shard, shard->samples[sample]);
+  std::vector<image::VisionSize> sizes;
+  std::vector<int64_t> positions;
+  for (const index::Part* part : parts) {
+    sizes.push_back(image::vision_size(how.view, static_cast<int32_t>(part->width),
+                                       static_cast<int32_t>(part->height),
+                                       static_cast<int64_t>(parts.size())));
+    positions.push_back(sizes.back().positions);
+  }
+  const auto encoded = how.encoder->encode(record.text, positions);
+  if (!encoded.refusal.empty()) return encoded.refusal;
+  const size_t count = std::max<size_t>(encoded.ids.size(), 1) - 1;
+  check_count(item, count);
+  std::copy_n(encoded.ids.begin(), count, place.tokens.begin());
+  for (size_t i = 0; i < count; ++i)
+    place.targets[i] = encoded.supervised[i + 1] != 0 ? encoded.ids[i + 1] : kNoTarget;
+  int64_t tile = 0;
+  for (size_t p = 0; p < encoded.pictures.size(); ++p) {
+    const text::PictureRun& run = encoded.pictures[p];
+    place.pictures->push_back({run.first, run.count, tile, sizes[p].tiles});
+    tile += sizes[p].tiles;
+  }
+  CHILIAD_CHECK_EQ(place.tiles.size(), static_cast<size_t>(tile * how.view.tile_bytes()));
+  return load_tiles(*shard, parts, place, watch);
+}
+
+std::string ItemLoader::load_tiles(const index::Shard& shard, const std::vector<const index::Part*>& parts,
+                                   const ItemPlace& place, ItemWatch* watch) {
+  const image::VisionView& view = options_.conversations->view;
+  image::DecodeOptions decode;
+  decode.background = options_.pictures.background;
+  const auto& spans = *place.pictures;
+  for (size_t p = 0; p < spans.size(); ++p) {
+    const auto refusal = [&](const std::string& why) {
+      return fmt::format("picture {} of {}: {}", p + 1, parts.size(), why);
+    };
+    const PartBytes read = reader_.read(shard, *parts[p]);
+    if (!read.refusal.empty()) return refusal(read.refusal);
+    if (watch != nullptr) watch->enter(ItemPhase::kDecoding);
+    const auto slot = place.tiles.subspan(static_cast<size_t>(spans[p].first_tile * view.tile_bytes()),
+                                          static_cast<size_t>(spans[p].num_tiles * view.tile_bytes()));
+    const std::string why =
+        image::vision_tiles(view, read.bytes, static_cast<int64_t>(parts.size()), decode, slot);
+    if (!why.empty()) return refusal(why);
+    if (watch != nullptr) watch->enter(ItemPhase::kReading);
+  }
   return "";
 }
 

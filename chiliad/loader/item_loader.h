@@ -6,10 +6,13 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "chiliad/features/column.h"
 #include "chiliad/image/jitter.h"
 #include "chiliad/index/index.h"
+#include "chiliad/loader/batch.h"
+#include "chiliad/loader/conversations.h"
 #include "chiliad/loader/decoded_cache.h"
 #include "chiliad/loader/item_watch.h"
 #include "chiliad/loader/part_reader.h"
@@ -29,6 +32,9 @@ struct ItemPlace {
   std::span<std::byte> latents{};
   std::span<std::byte> text{};  ///< of the longest caption
   std::span<std::byte> pooled{};
+  // Of a conversation:
+  std::span<std::byte> tiles{};                  ///< uint8 [num_tiles, side, side, 3]
+  std::vector<PictureSpan>* pictures = nullptr;  ///< set by load
 };
 
 /// Columns that take the place of payload; null: the payload itself is read.
@@ -55,6 +61,8 @@ struct ItemLoaderOptions {
   int64_t classes = 0;  ///< captions are numbers below it; 0: captions are text
   /// Shared as of PartReader; null: files.
   std::shared_ptr<index::PartSource> source{};
+  /// Documents are conversations; shared as `documents`, which is then null.
+  std::shared_ptr<const Conversations> conversations{};
 };
 
 /// Fills the place of an item without data: zero pixels, the null caption; a document without targets.
@@ -103,6 +111,11 @@ class ItemLoader {
   [[nodiscard]] std::string load_class(const stepplan::Item& item, const ItemPlace& place);
   [[nodiscard]] std::string load_caption(const stepplan::Item& item, const ItemPlace& place);
   [[nodiscard]] std::string load_document(const stepplan::Item& item, const ItemPlace& place);
+  [[nodiscard]] std::string load_conversation(const stepplan::Item& item, const ItemPlace& place,
+                                              ItemWatch* watch);
+  [[nodiscard]] std::string load_tiles(const index::Shard& shard,
+                                       const std::vector<const index::Part*>& parts, const ItemPlace& place,
+                                       ItemWatch* watch);
   void check_count(const stepplan::Item& item, size_t found) const;
   [[nodiscard]] std::string load_picture(const stepplan::Item& item, stepplan::Bucket bucket,
                                          std::span<std::byte> pixels, ItemWatch* watch);

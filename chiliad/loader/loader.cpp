@@ -74,7 +74,8 @@ class Loader::Impl {
         first_step_(first_step),
         end_step_(end_step),
         items_(index, {options_.cache_bytes, options_.max_tokens, options_.pictures, options_.documents,
-                       options_.sequence_length, options_.columns, options_.classes, options_.source}),
+                       options_.sequence_length, options_.columns, options_.classes, options_.source,
+                       options_.conversations}),
         steps_(index, plan, options_, items_),
         slab_(options_.prefetch_bytes, options_.allocator),
         watches_(static_cast<size_t>(most_threads(options_))),
@@ -427,9 +428,10 @@ void Loader::Impl::close() {
 Loader::Loader(const index::Index& index, const stepplan::Plan& plan, stepplan::Journal journal,
                int64_t first_step, int64_t end_step, LoaderOptions options) {
   check_options(options);
-  CHILIAD_CHECK(plan.packs_documents() == (options.documents != nullptr) &&
-                    plan.packs_documents() == (options.pack.row_work != nullptr),
-                "plan, encoder and packing of different modes");
+  const bool encodes = options.documents != nullptr || options.conversations != nullptr;
+  CHILIAD_CHECK(
+      plan.packs_documents() == encodes && plan.packs_documents() == (options.pack.row_work != nullptr),
+      "plan, encoder and packing of different modes");
   impl_ = std::make_unique<Impl>(index, plan, std::move(journal), first_step, end_step, std::move(options));
 }
 

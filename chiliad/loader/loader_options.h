@@ -33,8 +33,10 @@ struct LoaderOptions {
   /// Mode pack: shared with whoever else encodes, until the loader is gone; null in mode bucket.
   std::shared_ptr<const text::DocumentEncoder> documents{};
   int64_t sequence_length = 0;  ///< mode pack
-  FeatureColumns columns{};     ///< of models on latents
-  int64_t classes = 0;          ///< of models on classes
+  /// Mode pack of conversations, in place of `documents`; shared the same way.
+  std::shared_ptr<const Conversations> conversations{};
+  FeatureColumns columns{};  ///< of models on latents
+  int64_t classes = 0;       ///< of models on classes
   PictureOptions pictures{};
   /// Shared as of PartReader; null: files.
   std::shared_ptr<index::PartSource> source{};

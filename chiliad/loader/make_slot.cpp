@@ -6,6 +6,7 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/hash.h"
+#include "chiliad/base/rng.h"
 
 namespace chiliad::loader {
 namespace {
@@ -76,9 +77,15 @@ ArraySpecs picture_batch(const stepplan::MicroBatch& slot, stepplan::Bucket buck
 
 ArraySpecs arrays_of(const stepplan::MicroBatch& slot, const std::vector<stepplan::Bucket>& buckets,
                      const LoaderOptions& options) {
-  if (options.documents != nullptr) {
+  if (options.documents != nullptr || options.conversations != nullptr) {
     const Shape row{slot.num_tokens()};
-    return {{&Batch::tokens, DType::kI32, row}, {&Batch::targets, DType::kI32, row}};
+    ArraySpecs specs{{&Batch::tokens, DType::kI32, row}, {&Batch::targets, DType::kI32, row}};
+    if (options.conversations == nullptr) return specs;
+    int64_t tiles = 0;
+    for (const stepplan::Item& item : slot.items) tiles += item.num_tiles;
+    const int64_t side = options.conversations->view.side;
+    specs.push_back({&Batch::tiles, DType::kU8, Shape{tiles, side, side, 3}});
+    return specs;
   }
   if (options.pack.packs_pictures()) return picture_pack(slot, buckets, options.columns);
   return picture_batch(slot, buckets[static_cast<size_t>(slot.bucket)], options.columns);
@@ -88,6 +95,13 @@ void add_row_borders(const std::vector<stepplan::Item>& items, Batch& batch) {
   batch.cu_seqlens.push_back(0);
   for (const stepplan::Item& item : items)
     batch.cu_seqlens.push_back(batch.cu_seqlens.back() + static_cast<int32_t>(item.num_tokens));
+}
+
+void add_tile_borders(const std::vector<stepplan::Item>& items, Batch& batch) {
+  batch.cu_tiles.push_back(0);
+  for (const stepplan::Item& item : items)
+    batch.cu_tiles.push_back(batch.cu_tiles.back() + static_cast<int64_t>(item.num_tiles));
+  batch.pictures.resize(items.size());
 }
 
 void add_pack_borders(const std::vector<stepplan::Item>& items, const std::vector<stepplan::Bucket>& buckets,
@@ -145,8 +159,9 @@ Batch make_slot(stepplan::MicroBatch&& slot, const std::vector<stepplan::Bucket>
   batch.memory = std::move(memory);
   batch.token_counts.assign(slot.items.size(), 0);
   batch.content.assign(slot.items.size(), 0);
-  if (options.documents != nullptr) {
+  if (options.documents != nullptr || options.conversations != nullptr) {
     add_row_borders(slot.items, batch);
+    if (options.conversations != nullptr) add_tile_borders(slot.items, batch);
   } else if (options.pack.packs_pictures()) {
     add_pack_borders(slot.items, buckets, options.columns, batch);
   } else {
@@ -160,10 +175,18 @@ ItemPlace place_of(Batch& batch, size_t i) {
   if (batch.is_row()) {
     const auto first = static_cast<size_t>(batch.cu_seqlens[i]);
     const auto count = static_cast<size_t>(batch.cu_seqlens[i + 1]) - first;
-    return {{},
-            batch.tokens.as<int32_t>().subspan(first, count),
-            &batch.token_counts[i],
-            batch.targets.as<int32_t>().subspan(first, count)};
+    ItemPlace place{{},
+                    batch.tokens.as<int32_t>().subspan(first, count),
+                    &batch.token_counts[i],
+                    batch.targets.as<int32_t>().subspan(first, count)};
+    if (batch.cu_tiles.empty()) return place;
+    place.pictures = &batch.pictures[i];
+    if (batch.cu_tiles.back() == 0) return place;
+    const size_t tile = batch.tiles.bytes().size() / static_cast<size_t>(batch.cu_tiles.back());
+    place.tiles =
+        batch.tiles.bytes().subspan(static_cast<size_t>(batch.cu_tiles[i]) * tile,
+                                    static_cast<size_t>(batch.cu_tiles[i + 1] - batch.cu_tiles[i]) * tile);
+    return place;
   }
   if (batch.packs_pictures()) return place_in_pack(batch, i);
   const auto own = [&](HostArray& array) {
@@ -192,7 +215,9 @@ ItemCopy::ItemCopy(const Batch& batch, size_t i) {
             .targets = words(there.targets),
             .latents = bytes(there.latents),
             .text = bytes(there.text),
-            .pooled = bytes(there.pooled)};
+            .pooled = bytes(there.pooled),
+            .tiles = bytes(there.tiles),
+            .pictures = there.pictures == nullptr ? nullptr : &pictures_};
 }
 
 uint64_t content_digest(const ItemPlace& place) {
@@ -204,7 +229,9 @@ uint64_t content_digest(const ItemPlace& place) {
                                       hash64(std::span<const std::byte>(place.latents)),
                                       hash64(without_trailing_zeros(place.text)),
                                       hash64(std::span<const std::byte>(place.pooled))};
-  return hash64(std::as_bytes(std::span(parts)));
+  const uint64_t digest = hash64(std::as_bytes(std::span(parts)));
+  // Only where used: what was recorded before there were tiles stays.
+  return place.tiles.empty() ? digest : mix64(digest ^ hash64(std::span<const std::byte>(place.tiles)));
 }
 
 uint64_t consumed_digest(const RankStep& step) {

@@ -32,6 +32,7 @@ class ItemCopy {
   std::vector<std::vector<std::byte>> bytes_;
   std::vector<std::vector<int32_t>> words_;
   int32_t token_count_ = 0;
+  std::vector<PictureSpan> pictures_;
   ItemPlace place_;
 };
 

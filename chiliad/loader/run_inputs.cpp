@@ -12,6 +12,7 @@
 #include "chiliad/image/color.h"
 #include "chiliad/io/file.h"
 #include "chiliad/loader/cached_parts.h"
+#include "chiliad/loader/conversations.h"
 #include "chiliad/spec/shape_stages.h"
 #include "chiliad/stepplan/work_model.h"
 #include "chiliad/store/store.h"
@@ -20,15 +21,20 @@
 namespace chiliad::loader {
 namespace {
 
-std::shared_ptr<const text::DocumentEncoder> open_documents(const spec::RunFile& run) {
-  if (!spec::is_language_model(run.model)) return nullptr;
-  auto encoder = text::DocumentEncoder::open(run.data.tokenizer, run.data.end_token);
-  const int64_t needed = encoder->tokenizer().vocabulary_size();
-  if (run.model.vocabulary >= needed) return encoder;
+void check_vocabulary(const spec::RunFile& run, const text::Tokenizer& tokenizer) {
+  const int64_t needed = tokenizer.vocabulary_size();
+  if (run.model.vocabulary >= needed) return;
   throw InvalidInput(
       "model.vocabulary",
       fmt::format("expected at least the {} ids of the tokenizer, got {}. Set it to {} or more", needed,
                   run.model.vocabulary, needed));
+}
+
+std::shared_ptr<const text::DocumentEncoder> open_documents(const spec::RunFile& run) {
+  if (!spec::is_language_model(run.model) || spec::reads_conversations(run.vision)) return nullptr;
+  auto encoder = text::DocumentEncoder::open(run.data.tokenizer, run.data.end_token);
+  check_vocabulary(run, encoder->tokenizer());
+  return encoder;
 }
 
 /// Every picture has room in a pack.
@@ -133,6 +139,8 @@ RunInputs open_inputs(const spec::RunFile& run, const index::Index& index, std::
   RunInputs inputs;
   inputs.source = open_source(run, index, std::move(take_over));
   inputs.documents = open_documents(run);
+  inputs.conversations = open_conversations(run);
+  if (inputs.conversations != nullptr) check_vocabulary(run, inputs.conversations->encoder->tokenizer());
   for (const features::Kind kind : features::kinds_of(run)) {
     auto& place = kind == features::Kind::kLatents ? inputs.columns.latents : inputs.columns.text;
     place = open_column(run, index, kind);
@@ -143,14 +151,21 @@ RunInputs open_inputs(const spec::RunFile& run, const index::Index& index, std::
 stepplan::Plan open_plan(const spec::RunFile& run, const index::Index& index, const RunInputs& inputs,
                          stepplan::PlanPart part, const PlanProgress& progress) {
   const auto packs = open_packs(run.data);
+  stepplan::PictureCounts pictures;
   const auto plan = [&](stepplan::TokenCount counts, const Digest& counted = {},
                         const Digest& documents = {}) {
     stepplan::PlanFiles files;
     files.counted = counted;
     files.packs = packs;
     files.progress = progress;
+    files.pictures = pictures;
     return stepplan::Plan(index, run.data, run.run.seed, std::move(counts), documents, part, files);
   };
+  if (inputs.conversations != nullptr) {
+    const text::ConversationKeys keys = inputs.conversations->encoder->keys();
+    pictures = {stepplan::column_counts(index, keys.positions), stepplan::column_counts(index, keys.tiles)};
+    return plan(stepplan::column_counts(index, keys.ids), keys.ids, keys.ids);
+  }
   if (inputs.documents != nullptr) {
     const Digest digest = inputs.documents->digest();
     return plan(stepplan::column_counts(index, digest), digest, digest);
@@ -172,6 +187,7 @@ LoaderOptions loader_options(const spec::RunFile& run, const RunInputs& inputs, 
   options.rank = rank;
   options.pack = pack_options(run, rates, num_ranks);
   options.documents = inputs.documents;
+  options.conversations = inputs.conversations;
   options.columns = inputs.columns;
   options.source = inputs.source;
   if (inputs.source != nullptr) {
@@ -220,6 +236,7 @@ stepplan::PackOptions pack_options(const spec::RunFile& run, const spec::Rates& 
   if (spec::is_language_model(run.model)) {
     options.max_tokens = run.data.micro_batch_tokens;
     options.row_work = stepplan::make_row_work(run.model, rates);
+    if (spec::reads_conversations(run.vision)) add_vision_work(run.vision, rates, options);
     return options;
   }
   options.work = stepplan::make_work_model(run.model, rates);

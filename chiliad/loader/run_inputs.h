@@ -20,6 +20,8 @@ namespace chiliad::loader {
 /// encoders (models on latents), or nothing.
 struct RunInputs {
   std::shared_ptr<const text::DocumentEncoder> documents;
+  /// Where items are conversations, in place of `documents`.
+  std::shared_ptr<const Conversations> conversations;
   FeatureColumns columns;
   /// Of an index with data in stores: its parts, through the owner of the block cache, which is asked first
   /// when the first part is read. Shared with the loaders of the run until the last is gone; null where the

@@ -82,6 +82,17 @@ nb::list keys_of(const loader::Batch& batch, const index::Index& index) {
   return keys;
 }
 
+/// Of each picture: row of its item, first position, number of positions, first tile, number of tiles.
+nb::list pictures_of(const loader::Batch& batch) {
+  nb::list list;
+  for (size_t i = 0; i < batch.pictures.size(); ++i) {
+    for (const loader::PictureSpan& span : batch.pictures[i])
+      list.append(nb::make_tuple(i, batch.cu_seqlens[i] + span.first, span.count,
+                                 batch.cu_tiles[i] + span.first_tile, span.num_tiles));
+  }
+  return list;
+}
+
 /// Of the bytes that are tokens; the null caption is "".
 nb::list captions_of(loader::Batch& batch) {
   nb::list captions;
@@ -99,6 +110,9 @@ void add_arrays(loader::Batch& batch, const BatchArrays& arrays, const OpenedRun
     dict["tokens"] = arrays.view(batch.tokens);
     dict["targets"] = arrays.view(batch.targets);
     dict["cu_seqlens"] = arrays.view(batch.cu_seqlens);
+    if (run.inputs().conversations == nullptr) return;
+    dict["tiles"] = arrays.view(batch.tiles);
+    dict["pictures"] = pictures_of(batch);
     return;
   }
   const bool on_latents = run.inputs().columns.latents != nullptr;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "chiliad/base/error.h"
+#include "chiliad/dataset/conversation_columns.h"
 #include "chiliad/io/file.h"
 #include "chiliad/loader/journal_file.h"
 #include "chiliad/text/byte_tokenizer.h"
@@ -36,6 +37,7 @@ io::FileLock wait_for_lock(const std::filesystem::path& path, const dataset::Pro
 }  // namespace
 
 void OpenedRun::make_columns(const dataset::Progress& progress) const {
+  if (inputs_.conversations != nullptr) return make_conversation_columns(progress);
   const bool documents = inputs_.documents != nullptr;
   if (!documents && file_.model.family != "pixel_dit") return;
   const int64_t max_tokens = file_.model.text_max_tokens;
@@ -47,6 +49,15 @@ void OpenedRun::make_columns(const dataset::Progress& progress) const {
   } else {
     dataset::build_token_columns(index_, max_tokens, progress, inputs_.source.get());
   }
+}
+
+void OpenedRun::make_conversation_columns(const dataset::Progress& progress) const {
+  const auto& [encoder, view] = *inputs_.conversations;
+  const text::ConversationKeys keys = encoder->keys();
+  if (has_columns(index_, keys.ids) && has_columns(index_, keys.positions) && has_columns(index_, keys.tiles))
+    return;
+  const auto lock = wait_for_lock(index_.folder() / "columns.lock", progress);
+  dataset::build_conversation_columns(index_, *encoder, view, progress, inputs_.source.get());
 }
 
 std::shared_ptr<const OpenedRun> OpenedRun::open(spec::RunFile file, const dataset::Progress& progress) {

@@ -46,6 +46,7 @@ class OpenedRun {
         cache_(loader::remote_roots(index_).empty() ? nullptr : std::make_unique<BlockCache>(file_)),
         inputs_(loader::open_inputs(file_, index_, [this] { cache_->take_over(index_); })) {}
   void make_columns(const dataset::Progress& progress) const;
+  void make_conversation_columns(const dataset::Progress& progress) const;
 
   spec::RunFile file_;
   index::Index index_;

@@ -99,6 +99,23 @@ class StepDrawer {
     html += facts_line(
         fmt::format("positions {} to {} of the row, {}", begin, end, language_text(index_, batch.items[i])));
     html += "<p class=\"tokens\">";
+    if (batch.pictures.empty()) return html + tokens_html(tokens, targets) + "</p>\n";
+    size_t from = 0;
+    for (size_t p = 0; p < batch.pictures[i].size(); ++p) {
+      const loader::PictureSpan& span = batch.pictures[i][p];
+      const auto first = static_cast<size_t>(span.first);
+      html += tokens_html(tokens.subspan(from, first - from), targets.subspan(from, first - from));
+      html += "</p>\n" + facts_line(fmt::format("picture {}: {} positions, {} tiles", p + 1, span.count,
+                                                span.num_tiles));
+      html += tiles_html(batch, i, span) + "<p class=\"tokens\">";
+      from = first + static_cast<size_t>(span.count);
+    }
+    return html + tokens_html(tokens.subspan(from), targets.subspan(from)) + "</p>\n";
+  }
+
+  [[nodiscard]] std::string tokens_html(std::span<const int32_t> tokens,
+                                        std::span<const int32_t> targets) const {
+    std::string html;
     // A run of tokens at a time: one token may be part of a character.
     for (size_t from = 0; from < tokens.size();) {
       const bool supervised = targets[from] != loader::kNoTarget;
@@ -108,7 +125,21 @@ class StepDrawer {
                           foreign_text(options_.decode(tokens.subspan(from, to - from))));
       from = to;
     }
-    return html + "</p>\n";
+    return html;
+  }
+
+  /// Side by side, as the vision encoder sees them.
+  [[nodiscard]] std::string tiles_html(const Batch& batch, size_t i, const loader::PictureSpan& span) const {
+    const int64_t side = batch.tiles.shape()[1];
+    const int64_t bytes = side * side * 3;
+    std::string html;
+    for (int64_t t = 0; t < span.num_tiles; ++t) {
+      auto* first =
+          const_cast<std::byte*>(batch.tiles.data()) + (batch.cu_tiles[i] + span.first_tile + t) * bytes;
+      html += picture(image::encode_png(HostArray::view(DType::kU8, Shape{side, side, 3}, first)),
+                      index_.key(batch.items[i].sample));
+    }
+    return "<div class=\"items\">" + html + "</div>\n";
   }
 
   const index::Index& index_;

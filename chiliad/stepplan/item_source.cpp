@@ -227,6 +227,10 @@ void ItemSource::draw_caption(const BlockItemsCache::BlockItems& block, size_t i
     item.caption = static_cast<int32_t>(sample.first_caption + c);
     const uint32_t count = usable_.tokens(block.rows, sample, c);
     item.num_tokens = item_tokens(count, inputs_.of_documents, inputs_.options.sequence_length);
+    if (inputs_.pictures.tiles) {
+      item.image_tokens = inputs_.pictures.positions(block.rows.shard, sample.first_caption + c);
+      item.num_tiles = inputs_.pictures.tiles(block.rows.shard, sample.first_caption + c);
+    }
     return;
   }
 }

@@ -62,6 +62,7 @@ struct SourceInputs {
   std::optional<StagedBuckets> shapes{};  ///< of pictures
   bool of_documents = false;
   TokenCount tokens;
+  PictureCounts pictures{};  ///< of conversations
   uint64_t seed = 0;
   BlockTableOptions table{};
 };

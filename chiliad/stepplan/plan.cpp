@@ -225,6 +225,7 @@ void Plan::add_source(size_t first_member, size_t end_member, const spec::DataSo
   inputs.shapes = table_;
   inputs.of_documents = of_documents_;
   inputs.tokens = tokens;
+  inputs.pictures = files.pictures;
   inputs.seed = seed_of(seed_, leaf.name);
   inputs.table.held_out = options_.held_out;
   inputs.table.limit = options_.limit;

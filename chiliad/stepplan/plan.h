@@ -60,6 +60,8 @@ struct PlanFiles {
   /// Made beforehand: a step of training takes `batch` of them; none: it takes items.
   std::shared_ptr<const OfflinePacks> packs{};
   std::function<void(int64_t done, int64_t total)> progress{};
+  /// Where documents are conversations.
+  PictureCounts pictures{};
 };
 
 /// What a plan takes from a source, or from its only one.

@@ -35,6 +35,12 @@ struct Coverage {
 /// Token count of the caption `caption` of shard `shard`; of a document uncut, with the tokens around it.
 using TokenCount = std::function<uint32_t(uint32_t shard, uint32_t caption)>;
 
+/// The same of pictures of conversations. None: items have no pictures of their own.
+struct PictureCounts {
+  TokenCount positions{};  ///< of the caption's pictures in its sequence
+  TokenCount tiles{};      ///< that the vision encoder sees
+};
+
 /// Which shape a picture takes, beside the sizes; added only where used, so that runs from before resume.
 void add_buckets(const spec::DataOptions& options, Hasher& hasher);
 

@@ -125,6 +125,36 @@ class LoaderTest(kit.DataTest):
         self.assertEqual(len(set(seen)), 20)
         self.assertEqual(len(seen), 20)
 
+    def test_conversations_bring_all_their_pictures(self):
+        talks = self.root / "talks"
+        kit.write_pictures(talks, 3)
+        records = [
+            {
+                "image": [f"p{(i + p) % 3:04d}.png" for p in range(i % 4)],
+                "conversations": [{"from": "human", "value": "Look"}, {"from": "gpt", "value": f"I see {i}"}],
+            }
+            for i in range(12)
+        ]
+        (talks / "talks.json").write_text(json.dumps(records), encoding="utf-8")
+        (talks / "mix.yaml").write_text("- {json_path: talks.json, sampling_strategy: \"first:11\"}\n", encoding="utf-8")
+        index = chiliad.build_index(talks / "mix.yaml", self.root / "talks.index")
+        self.assertEqual(len(index), 11)
+        vision = {"vision.template": "chatml", "vision.side": 28, "vision.patch": 14}
+        loader = chiliad.Loader(index, mode="pack", batch=5, sequence_length=512, micro_batch_tokens=512, **vision)
+        seen = 0
+        for batch in loader:
+            seen += len(batch["keys"])
+            tiles = 0
+            for row, first, positions, first_tile, num_tiles in batch["pictures"]:
+                self.assertEqual((positions, num_tiles), (4, 1))
+                self.assertTrue((batch["tokens"][first : first + positions] == -200).all())
+                self.assertTrue(batch["cu_seqlens"][row] <= first < batch["cu_seqlens"][row + 1])
+                self.assertEqual(first_tile, tiles)
+                tiles += num_tiles
+            self.assertEqual(batch["tiles"].shape, (tiles, 28, 28, 3))
+            self.assertEqual(tiles, sum((int(sample)) % 4 for sample in batch["sample"]))
+        self.assertEqual(seen, 11)
+
 
 class PlanTest(kit.DataTest):
     def test_the_report_counts_steps_and_balance(self):

@@ -6,8 +6,15 @@
 #include <vector>
 
 #include "chiliad/dataset/detail/draft.h"
+#include "chiliad/spec/mixture_file.h"
 
 namespace chiliad::dataset::detail {
+
+/// A file of conversations that a mixture names, and which of its records are taken.
+struct MixtureFile {
+  index::SourceFile file;
+  spec::Sampling sampling;
+};
 
 /// The files under a source by what they are, each list sorted by the bytes of the path. Hidden files and
 /// folders (a leading dot) are passed over, symbolic links to folders are not followed.
@@ -20,12 +27,13 @@ struct SourceListing {
   std::vector<index::SourceFile> lines;   ///< *.jsonl
   std::vector<index::SourceFile> lists;   ///< *.json
   std::vector<index::SourceFile> tables;  ///< metadata.jsonl, metadata.csv; or one *.csv or *.tsv
+  std::vector<MixtureFile> mixture;       ///< of a mixture, in its order; all other lists are then empty
   std::filesystem::path images_folder;    ///< absolute; empty: pictures lie beside the file that names them
 };
 
-/// Lists a folder, or one .tar, .jsonl, .json, .csv or .tsv file. `images`: where a file's pictures lie, may
-/// be empty; the root is then the deepest folder that holds both. Throws InvalidInput if `source` is none of
-/// these.
+/// Lists a folder, or one .tar, .jsonl, .json, .csv or .tsv file, or what a mixture names (.yaml, .json).
+/// `images`: where a file's pictures lie, may be empty; the root is the deepest folder that holds all. Throws
+/// InvalidInput if `source` is none of these, or a mixture names a file that is not there.
 [[nodiscard]] SourceListing list_source(const std::filesystem::path& source,
                                         const std::filesystem::path& images);
 

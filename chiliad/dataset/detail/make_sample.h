@@ -27,7 +27,14 @@ struct MadeSample {
   bool resized = false;
 };
 
-/// Turns samples into members: reads, checks, decodes, resizes, transcodes. Thread-safe.
+/// Leaves the sample out: `kind` as in TarReport::dropped.
+void drop(MadeSample& made, const char* kind, std::string reason);
+/// Decodes a picture, resizes or transcodes it where `options` say so, and adds it; or drops the sample.
+void add_picture(std::vector<std::byte> bytes, const TarOptions& options, MadeSample& made);
+/// One caption as text, several as JSON. UTF-8.
+void add_captions(const std::vector<std::string>& captions, MadeSample& made);
+
+/// Turns samples of an index into members: reads, checks, decodes, resizes, transcodes. Thread-safe.
 class SampleMaker {
  public:
   /// Both are kept; throws InvalidInput for a wrong `where`.
@@ -39,8 +46,6 @@ class SampleMaker {
 
  private:
   [[nodiscard]] Row row_of(int64_t sample) const;
-  [[nodiscard]] std::vector<std::byte> read(const index::Shard& shard, const index::Part& part) const;
-  void add_picture(std::vector<std::byte> bytes, const index::Part& part, MadeSample& made) const;
   void add_text(int64_t sample, MadeSample& made) const;
 
   const index::Index& index_;

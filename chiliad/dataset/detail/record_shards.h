@@ -22,8 +22,9 @@ class RecordShards {
   RecordShards(std::filesystem::path root, int64_t shard_bytes, OnDraft on_draft)
       : root_(std::move(root)), shard_bytes_(shard_bytes), on_draft_(std::move(on_draft)) {}
 
-  /// Records of `file` follow; pictures are looked for in `images`. Throws InvalidInput if there is no file.
-  void open(const std::filesystem::path& file, const std::filesystem::path& images);
+  /// Records of `file` follow; pictures are looked for in `images`. `suffix`: of the keys of its samples.
+  /// Throws InvalidInput if there is no file.
+  void open(const std::filesystem::path& file, const std::filesystem::path& images, std::string suffix = {});
   /// The sample of `record`: its pictures, then its text. It is bad where the record has a problem or a
   /// picture is not to be found.
   void add(const Record& record, const std::vector<std::string>& images, PartDraft text);
@@ -49,6 +50,7 @@ class RecordShards {
   OnDraft on_draft_;
   std::filesystem::path images_;
   index::SourceFile record_file_;
+  std::string suffix_;
   ShardDraft draft_;
   std::unordered_map<std::string, uint32_t> numbers_;  // of the draft's files, by path
   std::unordered_set<uint64_t> used_;                  // hashes of pictures' paths
@@ -69,10 +71,12 @@ struct FieldNames {
 void draft_table(const SourceListing& listing, const FieldNames& names, int64_t shard_bytes,
                  const OnDraft& on_draft, std::vector<BadSample>& unnamed);
 
-/// Conversations about pictures: lists of records (*.json) or a record a line (*.jsonl).
+/// Conversations about pictures: lists of records (*.json) or a record a line (*.jsonl), those that a mixture
+/// takes. A file that a mixture names again gives samples KEY#2, and so on.
 void draft_conversations(const SourceListing& listing, int64_t shard_bytes, const OnDraft& on_draft);
 
-/// What the first record of a file looks like: conversations, table, jsonl, or empty where it is neither.
+/// What the first record of a file looks like: conversations, table, jsonl, mixture, or empty where it is
+/// none.
 [[nodiscard]] std::string guess_records(const std::filesystem::path& path, const FieldNames& names);
 
 }  // namespace chiliad::dataset::detail

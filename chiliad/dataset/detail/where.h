@@ -11,7 +11,7 @@ namespace chiliad::dataset::detail {
 
 /// What an expression may ask of a sample; numbers and 0 or 1.
 struct Row {
-  const index::Sample* sample = nullptr;
+  int64_t num_captions = 0;
   const index::Part* image = nullptr;  ///< null: no picture
   int64_t caption_bytes = 0;           ///< stored bytes of its captions
   index::ShardPtr held{};              ///< what the pointers lie in

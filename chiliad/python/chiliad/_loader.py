@@ -42,6 +42,8 @@ class Loader:
     captions, keys        lists of B strings; no caption is ""
     tokens, token_counts  int32 [B, T] bytes of the captions + 2, int32 [B]; mode pack: int32 [T]
     targets, cu_seqlens   mode pack: int32 [T] next tokens (-100: none), int32 [D + 1] where documents begin
+    tiles, pictures       of conversations (``vision.template``): uint8 [N, side, side, 3]; a list of (row of
+                          ``keys``, first position, positions, first tile, tiles), one a picture in order
     latents, text,        of models on latents: columns of ``chiliad encode``; bf16 ones have ``__dlpack__`` alone
     pooled, classes
     weight                float32 [B]: 1, or 0 for an item that could not be used

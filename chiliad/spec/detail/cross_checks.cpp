@@ -459,6 +459,26 @@ Found check_documents(const RunFile& file) {
   return std::nullopt;
 }
 
+/// Conversations are items of language models, in whole squares of patches.
+Found check_vision(const RunFile& file) {
+  const VisionOptions& vision = file.vision;
+  if (!reads_conversations(vision)) return std::nullopt;
+  if (!is_language_model(file.model))
+    return Conflict{"vision.template",
+                    fmt::format("expected none for family {}, which reads no conversations, got {}. Leave it "
+                                "out, or choose a language model",
+                                file.model.family, vision.chat_template)};
+  if (vision.side % vision.patch != 0)
+    return Conflict{"vision.side", fmt::format("expected a multiple of vision.patch ({}), got {}",
+                                               vision.patch, vision.side)};
+  for (const auto& [key, value] :
+       {std::pair("data.packs", file.data.packs), {"data.end_token", file.data.end_token}}) {
+    if (!value.empty())
+      return Conflict{key, fmt::format("expected nothing for conversations, got '{}'. Leave it out", value)};
+  }
+  return std::nullopt;
+}
+
 /// Storage fails for one rank and not for another; peers that share layers must leave out the same items.
 Found check_unavailable(const RunFile& file) {
   if (file.data.on_unavailable == "stop" || file.parallel.tp == 1) return std::nullopt;
@@ -487,6 +507,7 @@ Found find_conflict(const RunFile& file) {
   if (auto conflict = check_languages(file)) return conflict;
   if (auto conflict = check_documents(file)) return conflict;
   if (auto conflict = check_packs(file.data)) return conflict;
+  if (auto conflict = check_vision(file)) return conflict;
   if (auto conflict = check_built(file.parallel)) return conflict;
   if (auto conflict = check_layout(file.parallel)) return conflict;
   if (auto conflict = check_budget(file.parallel)) return conflict;

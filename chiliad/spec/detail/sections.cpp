@@ -28,11 +28,11 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kRenamed
 }  // namespace
 
 const std::vector<Section>& sections() {
-  static const std::vector<Section> kSections{run_section(),        model_section(),     data_section(),
-                                              encoders_section(),   objective_section(), optimizer_section(),
-                                              precision_section(),  parallel_section(),  evaluation_section(),
-                                              checkpoint_section(), observe_section(),   supervise_section(),
-                                              store_section()};
+  static const std::vector<Section> kSections{run_section(),        model_section(),      data_section(),
+                                              vision_section(),     encoders_section(),   objective_section(),
+                                              optimizer_section(),  precision_section(),  parallel_section(),
+                                              evaluation_section(), checkpoint_section(), observe_section(),
+                                              supervise_section(),  store_section()};
   return kSections;
 }
 

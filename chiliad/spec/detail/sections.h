@@ -12,6 +12,7 @@ namespace chiliad::spec::detail {
 Section run_section();
 Section model_section();
 Section data_section();
+Section vision_section();
 Section encoders_section();
 Section objective_section();
 Section optimizer_section();

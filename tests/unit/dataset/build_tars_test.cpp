@@ -200,13 +200,11 @@ TEST(TarWriterTest, LeavesNothingBeforeItIsFinished) {
 }
 
 bool holds(const std::string& text) {
-  index::Sample sample;
-  sample.num_captions = 2;
   index::Part part;
   part.width = 300;
   part.height = 200;
   part.length = 1000;
-  return detail::Where::parse(text).holds({&sample, &part, 40});
+  return detail::Where::parse(text).holds({2, &part, 40});
 }
 std::string where_refusal(const std::string& text) {
   try {

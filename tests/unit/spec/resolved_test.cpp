@@ -62,6 +62,7 @@ std::string other_value(const std::string& key, const detail::Option& option) {
       {"model.stage_channels", "[32, 64]"},
       {"model.norm_groups", "16"},
       {"objective.beta_start", "0.001"},
+      {"vision.side", "28"},
       {"evaluation.prompts", "[\"a b\", c]"}};
   for (const auto& [name, value] : special) {
     if (name == key) return value;
@@ -174,7 +175,7 @@ std::vector<std::string> ground_of(const std::string& key) {
   } else if (!one_of(key, {"model.family", "model.kv_heads", "model.head_size", "model.mlp_width",
                            "model.vocabulary", "model.rope_theta", "model.norm_eps", "model.tied",
                            "model.attention_bias", "model.mlp_bias", "data.mode", "data.tokenizer",
-                           "data.packs"})) {
+                           "data.packs", "vision.template"})) {
     return {};
   }
   std::erase_if(ground, [&](const auto& change) { return change.rfind(key + "=", 0) == 0; });
