@@ -117,7 +117,8 @@ std::optional<Field> find_field(const arrow::Schema& schema, const std::string& 
 
 std::string columns_of(const arrow::Schema& schema) {
   std::vector<std::string> columns;
-  for (const auto& field : schema.fields()) columns.push_back(field->name() + ": " + field->type()->ToString());
+  for (const auto& field : schema.fields())
+    columns.push_back(field->name() + ": " + field->type()->ToString());
   return joined(columns);
 }
 

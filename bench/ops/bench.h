@@ -22,8 +22,8 @@ class Bench {
   /// filter: names that have it are run. Measures the peak and the bandwidth.
   explicit Bench(std::string filter);
 
-  /// Forward and backward of both, in turns; work of ours, in GFLOP or GB. target: least ratio of CPU seconds;
-  /// 0: none.
+  /// Forward and backward of both, in turns; work of ours, in GFLOP or GB. target: least ratio of CPU
+  /// seconds; 0: none.
   void compare(const std::string& name, const Op& ours, const Op& plain, const Tensors& inputs, double work,
                Work kind, double target = 0.0) const;
   /// What has no backward and is run as it is.

@@ -46,8 +46,10 @@ void compare_norms(const Bench& bench, at::ScalarType type) {
   bench.compare(
       fmt::format("norm_heads {} 8192x(16x72)", name_of(type)),
       [](const Tensors& t) { return ops::norm_heads(t[0], t[1]); },
-      [rms](const Tensors& t) { return rms(t[0].view({8, 1024, 16, 72}), t[1]).flatten(2); }, heads,
-      passes(5, heads[0]), Work::kGigabytes);
+      [rms](const Tensors& t) {
+        return rms(t[0].view({8, 1024, 16, 72}), t[1]).flatten(2);
+      },
+      heads, passes(5, heads[0]), Work::kGigabytes);
   const Tensors picture{leaf({1, 128, 256, 256}, type), leaf({128}, type), leaf({128}, type)};
   bench.compare(
       fmt::format("group_norm_silu {} 128x256x256", name_of(type)),

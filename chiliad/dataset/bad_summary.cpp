@@ -39,7 +39,8 @@ std::vector<ReasonCount> count_reasons(const std::vector<BadSample>& bad, size_t
   for (const BadSample& sample : bad) ++counts[kind_of(sample.reason)];
   std::vector<ReasonCount> kinds;
   for (const auto& [kind, count] : counts) kinds.push_back({kind, count});
-  std::stable_sort(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) { return a.count > b.count; });
+  std::stable_sort(kinds.begin(), kinds.end(),
+                   [](const auto& a, const auto& b) { return a.count > b.count; });
   kinds.resize(std::min(kinds.size(), most));
   return kinds;
 }

@@ -94,7 +94,8 @@ MadeSample ParquetSource::make(int64_t sample) const {
     drop(made, "damaged", problem);
   } else if (!row.image.has_value()) {
     drop(made, "image",
-         row.path.empty() ? "is null" : fmt::format("has no bytes, only the path {}", row.path.substr(0, 200)));
+         row.path.empty() ? "is null"
+                          : fmt::format("has no bytes, only the path {}", row.path.substr(0, 200)));
   } else if (row.image->size() > kMaxPartBytes) {
     drop(made, "image", fmt::format("has {} bytes, expected at most {}", row.image->size(), kMaxPartBytes));
   } else if (captions.empty()) {

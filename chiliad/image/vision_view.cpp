@@ -33,8 +33,8 @@ int64_t shown_positions(int32_t width, int32_t height, int64_t columns, int64_t 
   const double ratio = static_cast<double>(width) / height;
   const double grid_ratio = static_cast<double>(columns) / static_cast<double>(lines);
   if (ratio > grid_ratio) {
-    const auto fitted = static_cast<int64_t>(
-        rounded(height * (static_cast<double>(columns) / static_cast<double>(width))));
+    const auto fitted =
+        static_cast<int64_t>(rounded(height * (static_cast<double>(columns) / static_cast<double>(width))));
     lines -= (lines - fitted) / 2 * 2;
   } else {
     const auto fitted =

@@ -32,14 +32,10 @@ const Frame& frame_of(std::string_view name) {
                              "<|im_start|>assistant\n",
                              "<|im_end|>",
                              "\n"};
-  static const Frame kLlama3{"",
-                             "<|start_header_id|>system<|end_header_id|>\n\n",
-                             "<|eot_id|>",
-                             "<|start_header_id|>user<|end_header_id|>\n\n",
-                             "<|eot_id|>",
-                             "<|start_header_id|>assistant<|end_header_id|>\n\n",
-                             "<|eot_id|>",
-                             ""};
+  static const Frame kLlama3{"",           "<|start_header_id|>system<|end_header_id|>\n\n",
+                             "<|eot_id|>", "<|start_header_id|>user<|end_header_id|>\n\n",
+                             "<|eot_id|>", "<|start_header_id|>assistant<|end_header_id|>\n\n",
+                             "<|eot_id|>", ""};
   if (name == "vicuna") return kVicuna;
   CHILIAD_CHECK(name == "chatml" || name == "llama3", "chat template '{}'", name);
   return name == "chatml" ? kChatml : kLlama3;
@@ -88,8 +84,7 @@ std::vector<ChatPiece> apply_chat_template(const Conversation& conversation, std
   if (!system.empty()) pieces.push_back({frame.system_begin + system + frame.system_end, false});
   for (const Turn& turn : conversation.turns) {
     if (turn.role == Role::kUser) {
-      pieces.push_back(
-          {frame.user_begin + before + turn.text + frame.user_end + frame.answer_begin, false});
+      pieces.push_back({frame.user_begin + before + turn.text + frame.user_end + frame.answer_begin, false});
       before.clear();
     } else if (turn.role == Role::kAssistant) {
       pieces.push_back({turn.text + frame.answer_end, true});

@@ -131,8 +131,7 @@ EncodedConversation ConversationEncoder::encode(std::string_view record,
   const Conversation conversation = conversation_of_record(record);
   made.refusal = conversation.refusal;
   if (made.refusal.empty() && conversation.images.size() != positions.size())
-    made.refusal =
-        fmt::format("has {} pictures, expected {}", positions.size(), conversation.images.size());
+    made.refusal = fmt::format("has {} pictures, expected {}", positions.size(), conversation.images.size());
   if (conversation.turns.size() > kMaxTurns)
     made.refusal = fmt::format("has {} turns, expected at most {}", conversation.turns.size(), kMaxTurns);
   if (!made.refusal.empty()) return made;

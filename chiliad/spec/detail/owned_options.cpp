@@ -41,9 +41,7 @@ SectionOwners model_owners() {
            [](const RunFile& file) { return reads_captions(file.model); }},
           {{"mlp_ratio", "text_layers"},
            "model.family pixel_dit",
-           [](const RunFile& file) {
-             return is_any(file.model, {"pixel_dit"});
-           }},
+           [](const RunFile& file) { return is_any(file.model, {"pixel_dit"}); }},
           {{"latent_channels"},
            "model.family dit, pixart, sd3, flux or autoencoder",
            [](const RunFile& file) { return is_latent_diffusion(file.model) || is_autoencoder(file.model); }},
@@ -70,26 +68,16 @@ SectionOwners model_owners() {
            [](const RunFile& file) {
              return is_any(file.model, {"sd3", "flux"});
            }},
-          {{"classes"},
-           "model.family dit",
-           [](const RunFile& file) {
-             return is_any(file.model, {"dit"});
-           }},
+          {{"classes"}, "model.family dit", [](const RunFile& file) { return is_any(file.model, {"dit"}); }},
           {{"interpolation_scale", "size_conditions"},
            "model.family pixart",
-           [](const RunFile& file) {
-             return is_any(file.model, {"pixart"});
-           }},
+           [](const RunFile& file) { return is_any(file.model, {"pixart"}); }},
           {{"max_positions", "dual_attention_layers", "qk_norm"},
            "model.family sd3",
-           [](const RunFile& file) {
-             return is_any(file.model, {"sd3"});
-           }},
+           [](const RunFile& file) { return is_any(file.model, {"sd3"}); }},
           {{"single_depth", "guidance_input", "rope_axes"},
            "model.family flux",
-           [](const RunFile& file) {
-             return is_any(file.model, {"flux"});
-           }},
+           [](const RunFile& file) { return is_any(file.model, {"flux"}); }},
           {{"stage_channels", "layers_per_stage", "norm_groups", "quant_convs", "middle_attention"},
            "model.family autoencoder",
            [](const RunFile& file) { return is_autoencoder(file.model); }},
@@ -99,9 +87,7 @@ SectionOwners model_owners() {
            [](const RunFile& file) { return is_language_model(file.model); }},
           {{"attention_bias", "mlp_bias"},
            "model.family llama",
-           [](const RunFile& file) {
-             return is_any(file.model, {"llama"});
-           }},
+           [](const RunFile& file) { return is_any(file.model, {"llama"}); }},
           {{"rope_factor"},
            "model.rope_scaling linear, dynamic, llama3 or yarn",
            [](const RunFile& file) { return file.model.rope_scaling != "none"; }},
@@ -176,18 +162,19 @@ SectionOwners optimizer_owners() {
 }
 
 SectionOwners encoder_owners() {
-  return {"encoders",
-          {
-              {{"latents", "latent_scale", "latent_shift", "dtype", "batch", "compute", "tile", "tile_overlap"},
-               "model.family dit, pixart, sd3 or flux",
-               [](const RunFile& file) { return is_latent_diffusion(file.model); }},
-              {{"latent_shift"},
-               "runs with encoders.latent_scale",
-               [](const RunFile& file) { return file.encoders.latent_scale > 0.0; }},
-              {{"tile_overlap"},
-               "runs with encoders.tile",
-               [](const RunFile& file) { return file.encoders.tile > 0; }},
-          }};
+  return {
+      "encoders",
+      {
+          {{"latents", "latent_scale", "latent_shift", "dtype", "batch", "compute", "tile", "tile_overlap"},
+           "model.family dit, pixart, sd3 or flux",
+           [](const RunFile& file) { return is_latent_diffusion(file.model); }},
+          {{"latent_shift"},
+           "runs with encoders.latent_scale",
+           [](const RunFile& file) { return file.encoders.latent_scale > 0.0; }},
+          {{"tile_overlap"},
+           "runs with encoders.tile",
+           [](const RunFile& file) { return file.encoders.tile > 0; }},
+      }};
 }
 
 SectionOwners evaluation_owners() {

@@ -13,7 +13,8 @@ Section vision_section() {
   using enum OnResume;
   return {
       "vision",
-      "Conversations about pictures as items of a language model: planned and loaded; training on them is not "
+      "Conversations about pictures as items of a language model: planned and loaded; training on them is "
+      "not "
       "there yet.",
       {
           {"template", at<&O::chat_template>, ChoiceRule{{"none", "plain", "vicuna", "chatml", "llama3"}},

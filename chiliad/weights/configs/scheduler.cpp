@@ -125,8 +125,8 @@ std::optional<std::string> write_scheduler_config(const spec::ObjectiveOptions& 
 
 fs::path find_scheduler_config(const fs::path& transformer) {
   const fs::path folder = fs::is_directory(transformer) ? transformer : transformer.parent_path();
-  for (const fs::path& path : {folder / "scheduler_config.json",
-                               folder.parent_path() / "scheduler" / "scheduler_config.json"}) {
+  for (const fs::path& path :
+       {folder / "scheduler_config.json", folder.parent_path() / "scheduler" / "scheduler_config.json"}) {
     if (fs::is_regular_file(path)) return path;
   }
   return {};

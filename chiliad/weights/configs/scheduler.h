@@ -19,8 +19,8 @@ namespace chiliad::weights {
 [[nodiscard]] std::filesystem::path find_scheduler_config(const std::filesystem::path& transformer);
 
 /// Where an objective is not the one that the weights beside this file were trained with, as far as the file
-/// says: "objective.shift is 1, there 3". Empty too for schedulers that are not known. Throws InvalidInput for
-/// what is no JSON object.
+/// says: "objective.shift is 1, there 3". Empty too for schedulers that are not known. Throws InvalidInput
+/// for what is no JSON object.
 [[nodiscard]] std::vector<std::string> scheduler_differences(const std::filesystem::path& path,
                                                              const spec::ObjectiveOptions& objective);
 

@@ -27,18 +27,19 @@ class ConversationRunTest : public testing::Test {
     std::string lines;
     for (int i = 0; i < 20; ++i) {
       const char* images[]{"[]", "\"a.png\"", "[\"b.png\", \"a.png\"]", "\"gone.png\""};
-      lines += std::string("{\"image\": ") + images[i >= 10 && i < 12 ? 3 : i % 3] +
-               R"(, "conversations": [{"from": "human", "value": "What is it?"}, {"from": "gpt", "value": "Number )" +
-               std::to_string(i) + "\"}]}\n";
+      lines +=
+          std::string("{\"image\": ") + images[i >= 10 && i < 12 ? 3 : i % 3] +
+          R"(, "conversations": [{"from": "human", "value": "What is it?"}, {"from": "gpt", "value": "Number )" +
+          std::to_string(i) + "\"}]}\n";
     }
     io::write_atomic(folder_.path() / "data.jsonl", lines);
     io::write_atomic(folder_.path() / "mix.yaml",
                      std::string("datasets:\n  - json_path: data.jsonl\n    sampling_strategy: first:90%\n"));
-    io::write_atomic(folder_.path() / "run.yaml",
-                     "version: 1\nmodel: {family: llama, width: 64, heads: 4, mlp_width: 96, vocabulary: 258}\n"
-                     "vision: {template: chatml, side: 28}\ndata: {index: \"" +
-                         path("index") +
-                         "\", mode: pack, batch: 8, sequence_length: 256, micro_batch_tokens: 512}\n");
+    io::write_atomic(
+        folder_.path() / "run.yaml",
+        "version: 1\nmodel: {family: llama, width: 64, heads: 4, mlp_width: 96, vocabulary: 258}\n"
+        "vision: {template: chatml, side: 28}\ndata: {index: \"" +
+            path("index") + "\", mode: pack, batch: 8, sequence_length: 256, micro_batch_tokens: 512}\n");
   }
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
   ProgramResult index() const {

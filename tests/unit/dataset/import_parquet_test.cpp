@@ -29,7 +29,8 @@ fs::path data(const std::string& name) {
 
 class ImportParquetTest : public ::testing::Test {
  protected:
-  TarReport import(const std::string& source, const std::string& out = "built", const Progress& progress = {}) {
+  TarReport import(const std::string& source, const std::string& out = "built",
+                   const Progress& progress = {}) {
     return import_parquet(source, folder_.path() / out, columns_, options_, progress);
   }
   std::string refusal(const std::string& source) {
@@ -96,7 +97,8 @@ TEST_F(ImportParquetTest, ReadsDictionariesAndListsOfCaptions) {
   const auto found = members();
   EXPECT_EQ(found.at("000000000.json"), R"({"caption":["a","b"]})");
   EXPECT_EQ(found.at("000000001.txt"), "c");
-  EXPECT_EQ(reasons(), "dictionaries.parquet:2 image: is null\ndictionaries.parquet:3 caption: has no caption\n");
+  EXPECT_EQ(reasons(),
+            "dictionaries.parquet:2 image: is null\ndictionaries.parquet:3 caption: has no caption\n");
 }
 
 TEST_F(ImportParquetTest, ReadsFieldsInsideOfStructs) {
@@ -109,7 +111,8 @@ TEST_F(ImportParquetTest, ReadsFieldsInsideOfStructs) {
 }
 
 TEST_F(ImportParquetTest, SaysWhichColumnsThereAre) {
-  EXPECT_THAT(refusal(data("nested.parquet")), HasSubstr("the columns are page: struct<picture: struct<bytes"));
+  EXPECT_THAT(refusal(data("nested.parquet")),
+              HasSubstr("the columns are page: struct<picture: struct<bytes"));
   columns_ = {"images", "a.b"};
   const std::string why = refusal(data("nested.parquet"));
   EXPECT_THAT(why, HasSubstr("images: list<"));
@@ -157,11 +160,12 @@ TEST_F(ImportParquetTest, AConditionAndSizesHoldAsForAnIndex) {
 
 TEST_F(ImportParquetTest, ACutOrForeignFileIsRefused) {
   const std::string bytes = io::read_text(data("hugging_face.parquet"), 1 << 20);
-  for (const auto& [name, text] : {std::pair<const char*, std::string>{"cut", bytes.substr(0, bytes.size() - 9)},
-                                   {"empty", ""},
-                                   {"text", "no parquet at all"},
-                                   {"footer", bytes.substr(0, bytes.size() - 60) + std::string(52, 'x') +
-                                                  bytes.substr(bytes.size() - 8)}}) {
+  for (const auto& [name, text] :
+       {std::pair<const char*, std::string>{"cut", bytes.substr(0, bytes.size() - 9)},
+        {"empty", ""},
+        {"text", "no parquet at all"},
+        {"footer",
+         bytes.substr(0, bytes.size() - 60) + std::string(52, 'x') + bytes.substr(bytes.size() - 8)}}) {
     const fs::path path = folder_.path() / (std::string(name) + ".parquet");
     io::write_atomic(path, text);
     EXPECT_THAT(refusal(path), HasSubstr("cannot be read as parquet")) << name;
@@ -174,12 +178,14 @@ TEST_F(ImportParquetTest, ADamagedPageDropsTheRestOfItsRowGroup) {
   // Row 40's picture begins there; its page header ends right before.
   size_t at = 0;
   for (int i = 0; i <= 40; ++i) at = bytes.find("\x89PNG", at + 1);
-  std::fill(bytes.begin() + static_cast<ptrdiff_t>(at) - 24, bytes.begin() + static_cast<ptrdiff_t>(at), '\xff');
+  std::fill(bytes.begin() + static_cast<ptrdiff_t>(at) - 24, bytes.begin() + static_cast<ptrdiff_t>(at),
+            '\xff');
   io::write_atomic(path, bytes);
   const auto report = import(path);
   EXPECT_EQ(report.num_samples, 32);  // whole batches of 16
   EXPECT_EQ(report.dropped.at("damaged"), 32);
-  EXPECT_THAT(reasons(), HasSubstr("damaged.parquet:63 damaged: the row group up to row 63 cannot be read: "));
+  EXPECT_THAT(reasons(),
+              HasSubstr("damaged.parquet:63 damaged: the row group up to row 63 cannot be read: "));
 }
 
 TEST_F(ImportParquetTest, NoByteOfAFileCanEndTheProgram) {

@@ -86,8 +86,9 @@ TEST_F(MixtureTest, RandomRecordsAreTheSameAtEveryCall) {
 }
 
 TEST_F(MixtureTest, AFileMayBeNamedTwice) {
-  build("- {json_path: list.json, sampling_strategy: \"first:1\"}\n- {json_path: list.json, "
-        "sampling_strategy: \"first:2\"}");
+  build(
+      "- {json_path: list.json, sampling_strategy: \"first:1\"}\n- {json_path: list.json, "
+      "sampling_strategy: \"first:2\"}");
   EXPECT_THAT(keys(), ElementsAre("list.json:1", "list.json:1#2", "list.json:2#2"));
 }
 
@@ -113,7 +114,8 @@ TEST_F(MixtureTest, RefusesFilesThatAreNotThere) {
 
 TEST_F(MixtureTest, ARecordMayHaveAHundredPicturesAndTheSameOneTwice) {
   std::string names;
-  for (int i = 0; i < 100; ++i) names += std::string(i > 0 ? "," : "") + (i % 2 == 0 ? "\"a.png\"" : "\"b.png\"");
+  for (int i = 0; i < 100; ++i)
+    names += std::string(i > 0 ? "," : "") + (i % 2 == 0 ? "\"a.png\"" : "\"b.png\"");
   tree_.add("many.json", "[" + record(1, "[" + names + "]") + "," + record(2, "[]") + "," +
                              record(3, "[\"a.png\", \"a.png\"]") + "]");
   EXPECT_THAT(build("- json_path: many.json").bad, IsEmpty());
@@ -123,11 +125,12 @@ TEST_F(MixtureTest, ARecordMayHaveAHundredPicturesAndTheSameOneTwice) {
 }
 
 TEST_F(MixtureTest, EachBadRecordHasOneReasonAndKindsAreCounted) {
-  tree_.add("bad.json", "[" + record(1) + "," + record(2, "[\"a.png\", \"gone.png\"]") + "," +
-                            record(3, "\"lost.png\"") + "," +
-                            R"({"image": ["a.png"], "conversations": [{"from": "human", "value": "<image><image>"},
+  tree_.add("bad.json",
+            "[" + record(1) + "," + record(2, "[\"a.png\", \"gone.png\"]") + "," + record(3, "\"lost.png\"") +
+                "," +
+                R"({"image": ["a.png"], "conversations": [{"from": "human", "value": "<image><image>"},
                                {"from": "gpt", "value": "x"}]})" +
-                            "]");
+                "]");
   const auto report = build("- json_path: bad.json");
   EXPECT_EQ(report.bad.size(), 3U);
   const auto kinds = count_reasons(report.bad, 9);
@@ -149,7 +152,8 @@ TEST_F(MixtureTest, CountsPositionsAndTilesOfAllPictures) {
   EXPECT_EQ(build_conversation_columns(index_, *encoder, view, {}), 0);
   const auto column = [&](const Digest& key) {
     const auto content = index_.shards()[0].content;
-    return index::read_token_column(index::token_column_path(index_.folder(), content, key), 2).caption_tokens;
+    return index::read_token_column(index::token_column_path(index_.folder(), content, key), 2)
+        .caption_tokens;
   };
   // "This." and a line end are 6 bytes; a picture is 2 x 2 patches.
   EXPECT_THAT(column(encoder->keys().ids), ElementsAre(14U, 6U));

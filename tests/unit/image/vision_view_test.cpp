@@ -54,7 +54,8 @@ TEST(VisionViewTest, TilesAreThoseOfTheImageProcessors) {
   const auto tiles = any_resolution_tiles(picture, 28, grids);
   ASSERT_EQ(static_cast<int64_t>(tiles.size()), size.tiles);
   for (size_t t = 0; t < tiles.size(); ++t)
-    EXPECT_EQ(std::memcmp(slot.data() + t * tiles[t].bytes().size(), tiles[t].data(), tiles[t].bytes().size()), 0);
+    EXPECT_EQ(
+        std::memcmp(slot.data() + t * tiles[t].bytes().size(), tiles[t].data(), tiles[t].bytes().size()), 0);
   slot.resize(static_cast<size_t>(view.tile_bytes()));
   ASSERT_EQ(vision_tiles(view, png, 2, {}, slot), "");
   const HostArray square = resize(pad_to_square(picture, kClipMeanColor), 28, 28, Filter::kBicubic);

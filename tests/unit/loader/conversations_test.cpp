@@ -59,9 +59,9 @@ class ConversationsTest : public ::testing::Test {
     run_ = spec::parse_run_file(
         "version: 1\n", "run.yaml", "run",
         {"data.index=" + (folder_.path() / "index").string(), "data.mode=pack", "data.batch=8",
-         "data.sequence_length=800", "data.micro_batch_tokens=800", "model.family=llama", "model.mlp_width=64",
-         "model.vocabulary=300", "vision.template=chatml", "vision.side=28", "vision.patch=14",
-         "vision.fit=" + fit});
+         "data.sequence_length=800", "data.micro_batch_tokens=800", "model.family=llama",
+         "model.mlp_width=64", "model.vocabulary=300", "vision.template=chatml", "vision.side=28",
+         "vision.patch=14", "vision.fit=" + fit});
     index_ = std::make_unique<index::Index>(open_index(run_.data));
     inputs_ = open_inputs(run_, *index_);
     static_cast<void>(dataset::build_conversation_columns(*index_, *inputs_.conversations->encoder,
@@ -127,8 +127,8 @@ TEST_F(ConversationsTest, OnlyAnswersHaveTargets) {
       const auto targets = batch.targets.as<int32_t>();
       for (size_t i = 0; i < batch.items.size(); ++i) {
         std::string text;
-        for (auto at = static_cast<size_t>(batch.cu_seqlens[i]); at < static_cast<size_t>(batch.cu_seqlens[i + 1]);
-             ++at)
+        for (auto at = static_cast<size_t>(batch.cu_seqlens[i]);
+             at < static_cast<size_t>(batch.cu_seqlens[i + 1]); ++at)
           if (targets[at] != kNoTarget) text += static_cast<char>(targets[at] - 2);
         EXPECT_EQ(text, "I see " + std::to_string(batch.items[i].sample) + "<|im_end|>");
       }
@@ -157,8 +157,9 @@ TEST_F(ConversationsTest, TilesOfAnyResolutionAreSummed) {
         EXPECT_GT(batch.pictures[i][0].num_tiles, 1);
         EXPECT_EQ(batch.pictures[i][0].count, batch.items[i].image_tokens);
         const auto wanted = tiles(static_cast<int>(batch.items[i].sample) % kPictures, 1);
-        ASSERT_EQ(std::memcmp(batch.tiles.data() + batch.cu_tiles[i] * 28 * 28 * 3, wanted.data(), wanted.size()),
-                  0);
+        ASSERT_EQ(
+            std::memcmp(batch.tiles.data() + batch.cu_tiles[i] * 28 * 28 * 3, wanted.data(), wanted.size()),
+            0);
       }
     }
   }
@@ -187,13 +188,14 @@ TEST_F(ConversationsTest, OneDamagedPictureMakesItsItemsBadWithItsNumber) {
   int bad = 0;
   for (const RankStep& step : steps()) {
     for (const Verdict& verdict : step.verdicts) {
-      EXPECT_THAT(verdict.reason, HasSubstr("data.json:" + std::to_string(verdict.sample + 1) + ": picture "));
+      EXPECT_THAT(verdict.reason,
+                  HasSubstr("data.json:" + std::to_string(verdict.sample + 1) + ": picture "));
       ++bad;
     }
     for (const Batch& batch : step.slots)
       for (size_t i = 0; i < batch.items.size(); ++i)
-        EXPECT_EQ(batch.items[i].weight == 0.0F, batch.pictures[i].empty() &&
-                                                    pictures_of(static_cast<int>(batch.items[i].sample)) > 0);
+        EXPECT_EQ(batch.items[i].weight == 0.0F,
+                  batch.pictures[i].empty() && pictures_of(static_cast<int>(batch.items[i].sample)) > 0);
   }
   int wanted = 0;
   for (int i = 0; i < kRecords; ++i) {

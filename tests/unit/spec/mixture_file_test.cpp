@@ -49,7 +49,8 @@ TEST(MixtureFileTest, ReadsAListAsJson) {
 }
 
 TEST(MixtureFileTest, BracesNameSeveralFiles) {
-  const auto entries = parse_mixture("- {json_path: \"x/{a,b}.json\", sampling_strategy: \"first:2\"}", "mix.yaml");
+  const auto entries =
+      parse_mixture("- {json_path: \"x/{a,b}.json\", sampling_strategy: \"first:2\"}", "mix.yaml");
   ASSERT_EQ(entries.size(), 2U);
   EXPECT_EQ(entries[0].path, "x/a.json");
   EXPECT_EQ(entries[1].path, "x/b.json");

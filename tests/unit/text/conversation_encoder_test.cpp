@@ -13,7 +13,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::shared_ptr<const ConversationEncoder> encoder(const std::string& chat_template, int64_t max_ids = 10'000) {
+std::shared_ptr<const ConversationEncoder> encoder(const std::string& chat_template,
+                                                   int64_t max_ids = 10'000) {
   return ConversationEncoder::open(
       {.tokenizer = "", .chat_template = chat_template, .max_ids = max_ids, .pictures = {}});
 }
@@ -42,7 +43,8 @@ std::string shown(const EncodedConversation& made) {
 TEST(ConversationEncoderTest, VicunaSupervisesAnswersAndTheirEnd) {
   const auto made = encoder("vicuna")->encode(record({"Hi", "Yes", "So?", "No"}), {});
   EXPECT_EQ(made.refusal, "");
-  EXPECT_THAT(shown(made), HasSubstr("questions. USER: Hi ASSISTANT:[ Yes</s>]USER: So? ASSISTANT:[ No</s>]"));
+  EXPECT_THAT(shown(made),
+              HasSubstr("questions. USER: Hi ASSISTANT:[ Yes</s>]USER: So? ASSISTANT:[ No</s>]"));
 }
 
 TEST(ConversationEncoderTest, ChatmlHasItsFrames) {
@@ -55,9 +57,10 @@ TEST(ConversationEncoderTest, ASystemTurnTakesThePlaceOfTheUsualOne) {
   const std::string text =
       R"({"conversations": [{"from": "system", "value": "Be short."}, {"from": "human", "value": "Hi"},
           {"from": "gpt", "value": "Yes"}]})";
-  EXPECT_EQ(shown(encoder("llama3")->encode(text, {})),
-            "<|start_header_id|>system<|end_header_id|>\n\nBe short.<|eot_id|><|start_header_id|>user"
-            "<|end_header_id|>\n\nHi<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n[Yes<|eot_id|>]");
+  EXPECT_EQ(
+      shown(encoder("llama3")->encode(text, {})),
+      "<|start_header_id|>system<|end_header_id|>\n\nBe short.<|eot_id|><|start_header_id|>user"
+      "<|end_header_id|>\n\nHi<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n[Yes<|eot_id|>]");
 }
 
 TEST(ConversationEncoderTest, PicturesStandWhereTheirMarksAre) {
@@ -72,8 +75,9 @@ TEST(ConversationEncoderTest, PicturesStandWhereTheirMarksAre) {
 
 TEST(ConversationEncoderTest, PicturesWithoutMarksComeFirst) {
   const std::vector<int64_t> positions{1, 1};
-  EXPECT_THAT(shown(encoder("chatml")->encode(record({"Hi", "Yes"}, R"("image": ["x.png", "x.png"], )"), positions)),
-              HasSubstr("user\n#\n#\nHi"));
+  EXPECT_THAT(
+      shown(encoder("chatml")->encode(record({"Hi", "Yes"}, R"("image": ["x.png", "x.png"], )"), positions)),
+      HasSubstr("user\n#\n#\nHi"));
 }
 
 TEST(ConversationEncoderTest, PlainIsThePictureAndWhatIsSaidOfIt) {
