@@ -82,7 +82,7 @@ void add_ckpt_export(CLI::App& parent, Action& action) {
   auto* scale =
       verb->add_option("--latent-scale", arguments->latent_scale,
                        "Of autoencoders, for their config.json: models see (latent - shift) * scale; "
-                       "`chiliad encode` says which at its end; default 0.18215")
+                       "`chiliad encode` says which at its end; default 1")
           ->check(CLI::PositiveNumber);
   verb->add_option("--latent-shift", arguments->latent_shift, "See --latent-scale")->needs(scale);
   verb->add_flag("--quiet", arguments->quiet, "No progress");

@@ -57,7 +57,7 @@ int run(const Arguments& arguments) {
   const auto file = read_run(arguments.run);
   const auto source = weights::WeightSource::open(arguments.from);
   const bool compared = weights::check_start_weights(source, file.model);
-  warn_of_other_objective(file, arguments.from);
+  static_cast<void>(compare_objective(file, arguments.from));
   const supervise::RunDirectory directory(file.run.dir);
   const auto lock = directory.take();
   check_no_checkpoints(directory);
@@ -82,7 +82,8 @@ int run(const Arguments& arguments) {
   fmt::print("{}: {} tensors of {}, {} with moments and averages{}\n", report.path.string(),
              report.num_tensors, source.path().string(), format_bytes(report.num_bytes),
              compared ? "; config.json says what the run file says" : "");
-  fmt::print("`chiliad train {}` goes on from it\n", arguments.run.run_file);
+  fmt::print("`chiliad train {}`{} goes on from it\n", arguments.run.run_file,
+             arguments.run.overrides.empty() ? "" : " with the same --set options");
   return 0;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <unistd.h>
 #include <ctime>
@@ -37,12 +38,16 @@ spec::RunFile read_run(const RunArguments& arguments) {
   return file;
 }
 
-void warn_of_other_objective(const spec::RunFile& file, const std::filesystem::path& from) {
-  if (!spec::is_latent_diffusion(file.model)) return;
+std::string compare_objective(const spec::RunFile& file, const std::filesystem::path& from) {
+  if (!spec::is_latent_diffusion(file.model)) return "";
   const auto scheduler = weights::find_scheduler_config(from);
-  if (scheduler.empty()) return;
-  for (const auto& difference : weights::scheduler_differences(scheduler, file.objective))
-    log_warn("{}, in {}: the weights were trained with that", difference, scheduler.string());
+  if (scheduler.empty()) return "no scheduler_config.json was compared with the objective";
+  const auto differences = weights::scheduler_differences(scheduler, file.objective);
+  if (differences.empty()) return "its scheduler_config.json says what the objective says";
+  const std::string text = fmt::format("{}, in {}: these weights were trained with another objective",
+                                       fmt::join(differences, "; "), scheduler.string());
+  log_warn("warning: {}", text);
+  return text;
 }
 
 std::string check_weights(const spec::RunFile& file) {
@@ -55,12 +60,12 @@ std::string check_weights(const spec::RunFile& file) {
   }
   const auto source = weights::WeightSource::open(file.model.weights);
   const bool compared = weights::check_start_weights(source, file.model);
-  warn_of_other_objective(file, file.model.weights);
+  const std::string objective = compare_objective(file, file.model.weights);
   return fmt::format(
-      "{}: {} tensors; {}", source.path().string(), source.tensors().size(),
-      compared
-          ? "its config.json says what the run file says"
-          : "no config.json was compared, so options that fit every tensor are as the run file has them");
+      "{}: {} tensors; {}{}{}", source.path().string(), source.tensors().size(),
+      compared ? "its config.json says what the run file says"
+               : "no config.json was compared, so options that fit every tensor are as the run file has them",
+      objective.empty() ? "" : "; ", objective);
 }
 
 void check_trainable(const spec::RunFile& file) {

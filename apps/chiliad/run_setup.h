@@ -30,9 +30,9 @@ void add_overrides(CLI::App& verb, RunArguments& arguments);
 /// Whether model.weights, where it is given, fits the model. Returns what was found, for people; empty: none
 /// is given. Throws InvalidInput that says what does not fit.
 std::string check_weights(const spec::RunFile& file);
-/// Warns where the objective is not the one that published weights were trained with, as far as the scheduler
-/// beside them says.
-void warn_of_other_objective(const spec::RunFile& file, const std::filesystem::path& from);
+/// What the scheduler beside published weights says about the objective, for people; empty: the family has
+/// none. Warns where they differ.
+std::string compare_objective(const spec::RunFile& file, const std::filesystem::path& from);
 
 /// Throws InvalidInput for items that nothing trains on yet: conversations.
 void check_trainable(const spec::RunFile& file);

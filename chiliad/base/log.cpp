@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "chiliad/base/error.h"
+
 namespace chiliad {
 namespace {
 
@@ -50,6 +52,14 @@ std::string json_escape(const std::string& text) {
   return out;
 }
 
+std::shared_ptr<spdlog::sinks::basic_file_sink_mt> open_sink(const std::string& path) {
+  try {
+    return std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
+  } catch (const spdlog::spdlog_ex& error) {
+    throw Unavailable(path, fmt::format("cannot be written: {}", error.what()));
+  }
+}
+
 }  // namespace
 
 void start_logging(const LogOptions& options) {
@@ -61,7 +71,7 @@ void start_logging(const LogOptions& options) {
   text->flush_on(spdlog::level::info);
   loggers().text = text;
   if (options.json_path.empty()) return;
-  auto file = std::make_shared<spdlog::sinks::basic_file_sink_mt>(options.json_path);
+  auto file = open_sink(options.json_path);
   auto json = std::make_shared<spdlog::logger>("chiliad-json", file);
   json->set_level(spdlog::level::debug);
   json->set_pattern(R"({"time":"%Y-%m-%dT%H:%M:%S.%e","level":"%l","message":"%v"})");

@@ -14,7 +14,7 @@ struct ExportOptions {
   DType dtype = DType::kF32;  ///< F32 or BF16, rounded to nearest even
   bool average = false;       ///< the moving average in place of the weights, where a parameter has one
   int64_t file_bytes = 5'000'000'000;  ///< most of one file; more parameters make more files and an index
-  /// Of an autoencoder's config.json: models see (latent - shift) * scale. Nothing: 0.18215, and no shift.
+  /// Of an autoencoder's config.json: models see (latent - shift) * scale. Nothing: 1, and no shift.
   std::optional<double> latent_scale = {};
   double latent_shift = 0.0;
 };

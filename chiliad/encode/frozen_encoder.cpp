@@ -16,7 +16,9 @@ class AutoencoderPictures final : public PictureEncoder {
   explicit AutoencoderPictures(const spec::RunFile& run)
       : autoencoder_(model::Autoencoder::load(run.encoders.pictures, autoencoder_precision(run.encoders))),
         tiling_{run.encoders.tile, run.encoders.tile_overlap},
-        mean_(run.encoders.latents == "mean") {}
+        mean_(run.encoders.latents == "mean") {
+    model::check_tiling(tiling_, autoencoder_.options().factor());
+  }
 
   at::Tensor encode(const at::Tensor& pictures) override {
     const auto latents = autoencoder_.encode(objective::to_pixels(pictures), tiling_);

@@ -68,7 +68,9 @@ void write_part(const std::filesystem::path& path, const Digest& column, const P
   io::sync_folder(path.parent_path());
 }
 
-PartContent read_part(const std::filesystem::path& path, const Digest& column) {
+namespace {
+
+PartContent read_checked(const std::filesystem::path& path, const Digest& column) {
   const auto file = weights::SafetensorsFile::open(path);
   const auto key = file.metadata().find(std::string(kColumn));
   if (key == file.metadata().end() || key->second != column.hex())
@@ -86,6 +88,21 @@ PartContent read_part(const std::filesystem::path& path, const Digest& column) {
     content.refused.emplace(id_of(std::string_view(name).substr(kRefused.size()), path).number, value);
   }
   return content;
+}
+
+}  // namespace
+
+PartContent read_part(const std::filesystem::path& path, const Digest& column) {
+  try {
+    return read_checked(path, column);
+  } catch (const CorruptData& error) {
+    const std::string text = error.what();
+    const size_t begin = error.place().empty() ? 0 : error.place().size() + 2;
+    throw CorruptData(error.place(),
+                      fmt::format("{}. Remove {} and run `chiliad encode RUN.yaml` again, which "
+                                  "makes this part anew",
+                                  text.substr(begin), path.filename().string()));
+  }
 }
 
 }  // namespace chiliad::features

@@ -116,6 +116,7 @@ class LatentMaker final : public PictureMaker {
     tools_.autoencoder = std::make_unique<model::Autoencoder>(
         model::Autoencoder::load(run.encoders.pictures, encode::autoencoder_precision(run.encoders)));
     tools_.tiling = {run.encoders.tile, run.encoders.tile_overlap};
+    model::check_tiling(tools_.tiling, tools_.autoencoder->options().factor());
     features::ColumnSummary summary;
     summary.scaling_factor = tools_.autoencoder->options().scaling_factor;
     summary.shift_factor = tools_.autoencoder->options().shift_factor;

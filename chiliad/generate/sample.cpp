@@ -27,18 +27,18 @@ struct Walk {
   double time_scale = 1.0;  ///< of its times
 };
 
-[[noreturn]] void refuse_solver(const char* expected, const spec::RunFile& run) {
+[[noreturn]] void refuse_solver(const char* expected, const char* got, const spec::RunFile& run) {
   throw InvalidInput("--solver",
-                     fmt::format("expected {} for objective.kind {}, got another one. Choose one of "
-                                 "them, or leave it out",
-                                 expected, run.objective.kind));
+                     fmt::format("expected {} for objective.kind {}, got {}. Choose one of them, or leave it "
+                                 "out",
+                                 expected, run.objective.kind, got));
 }
 
 Walk flow_walk(const spec::RunFile& run, const SamplerOptions& options, int64_t tokens) {
   const double shift = objective::flow_shift(run.objective, tokens);
   if (options.solver == Solver::kAuto || options.solver == Solver::kEuler)
     return {std::make_unique<EulerSampler>(euler_times(options.steps, shift)), 1.0};
-  if (options.solver != Solver::kDpm) refuse_solver("euler or dpm", run);
+  if (options.solver != Solver::kDpm) refuse_solver("euler or dpm", "ddim", run);
   const FlowPathOptions path{
       .steps = options.steps, .shift = shift, .train_steps = 1000, .whole_times = false};
   return {
@@ -56,7 +56,7 @@ Walk discrete_walk(const objective::DiffusionObjective& objective, const spec::R
     ddim.spacing = TimeSpacing::kTrailing;
     return {std::make_unique<DdimSampler>(objective.schedule(), ddim), 1.0};
   }
-  if (options.solver == Solver::kEuler) refuse_solver("dpm or ddim", run);
+  if (options.solver == Solver::kEuler) refuse_solver("dpm or ddim", "euler", run);
   DpmSolverOptions dpm;
   if (prediction == objective::Prediction::kVelocity) dpm.prediction = SolverPrediction::kVelocity;
   if (prediction == objective::Prediction::kSample) dpm.prediction = SolverPrediction::kSample;
@@ -110,6 +110,8 @@ std::vector<HostArray> sample(const PictureMaker& maker, const std::vector<Reque
                               const std::function<void(int64_t, int64_t)>& progress) {
   const at::NoGradGuard no_grad;
   check_guidance(options.guidance, maker.run().model);
+  if (options.embedded_guidance.has_value() && !maker.run().model.guidance_input)
+    throw InvalidInput("embedded guidance", "belongs to models with model.guidance_input. Leave it out");
   const int64_t side = spec::token_pixels(maker.run().model);
   std::map<std::pair<int32_t, int32_t>, std::vector<size_t>> by_size;
   for (size_t i = 0; i < requests.size(); ++i) {

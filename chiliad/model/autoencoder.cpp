@@ -56,18 +56,18 @@ void check_side(const char* what, int64_t size, int64_t factor) {
                                                        factor, size, nearest));
 }
 
+}  // namespace
+
 void check_tiling(const AutoencoderTiling& tiling, int64_t factor) {
   const auto [tile, overlap] = tiling;
   if (tile == 0 && overlap == 0) return;
   if (tile > 0 && overlap >= 0 && overlap < tile && tile % factor == 0 && overlap % factor == 0) return;
   throw InvalidInput(
-      "autoencoder.tiling",
-      fmt::format("tile and overlap: expected multiples of {}, 0 <= overlap < tile, got {} and {}. "
+      "encoders.tile",
+      fmt::format("tile and tile_overlap: expected multiples of {}, 0 <= overlap < tile, got {} and {}. "
                   "Usual are 512 and 128",
                   factor, tile, overlap));
 }
-
-}  // namespace
 
 at::Tensor sample_latents(const LatentDistribution& latents, std::span<const uint64_t> draw_keys) {
   const int64_t items = latents.mean.size(0);

@@ -24,6 +24,9 @@ struct AutoencoderTiling {
   int64_t overlap = 0;  ///< blended along straight lines; 0 or more, below tile
 };
 
+/// Throws InvalidInput for tiles that cannot be with this factor.
+void check_tiling(const AutoencoderTiling& tiling, int64_t factor);
+
 /// A normal distribution for each latent, [B, latent channels, h, w] fp32.
 struct LatentDistribution {
   at::Tensor mean;

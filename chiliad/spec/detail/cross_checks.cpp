@@ -232,6 +232,22 @@ Found check_precision(const RunFile& file) {
                                                    file.parallel.compute)};
 }
 
+/// Prompts of class-conditional models are numbers of classes.
+Found check_classes(const RunFile& file) {
+  if (file.model.family != "dit") return std::nullopt;
+  for (const std::string& prompt : file.evaluation.prompts) {
+    const bool digits =
+        !prompt.empty() && prompt.size() < 10 && prompt.find_first_not_of("0123456789") == std::string::npos;
+    if (digits && std::stoll(prompt) < file.model.classes) continue;
+    return Conflict{
+        "evaluation.prompts",
+        fmt::format("expected numbers of classes below {} for family dit, got '{}'. The model knows "
+                    "classes, no text",
+                    file.model.classes, prompt)};
+  }
+  return std::nullopt;
+}
+
 /// Evaluations have items, and pictures have prompts and a family that makes them.
 Found check_evaluation(const RunFile& file) {
   const EvaluationOptions& evaluation = file.evaluation;
@@ -244,11 +260,16 @@ Found check_evaluation(const RunFile& file) {
                     fmt::format("expected 1 for family '{}', whose items have no times, got {}. "
                                 "Remove the key",
                                 file.model.family, evaluation.draws)};
+  if (evaluation.guidance_channels > file.model.latent_channels)
+    return Conflict{"evaluation.guidance_channels",
+                    fmt::format("expected at most model.latent_channels ({}), got {}",
+                                file.model.latent_channels, evaluation.guidance_channels)};
   if (evaluation.samples_every == 0) return std::nullopt;
   if (evaluation.prompts.empty())
     return Conflict{"evaluation.prompts",
                     "expected at least one prompt where evaluation.samples_every is set, got "
                     "an empty list"};
+  if (auto conflict = check_classes(file)) return conflict;
   if (is_language_model(file.model) || is_autoencoder(file.model))
     return Conflict{"evaluation.samples_every",
                     fmt::format("expected 0 for family {}, which makes no pictures from prompts, got {}",

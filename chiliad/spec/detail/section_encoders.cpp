@@ -17,7 +17,7 @@ Section encoders_section() {
       "and training reads what they made.",
       {
           {"pictures", at<&O::pictures>, TextRule{}, kFree,
-           "folder of an AutoencoderKL (Hugging Face layout); may move, its identity is checked"},
+           "folder of an AutoencoderKL (Hugging Face layout); may move: training checks its identity"},
           {"latents", at<&O::latents>, ChoiceRule{{"sample", "mean"}}, kFixed,
            "sample: drawn from each picture's distribution every time that it is shown; mean: its mean"},
           {"latent_scale", at<&O::latent_scale>, NumberRule{0.0, 1e6}, kFixed,

@@ -209,7 +209,7 @@ TEST_F(EncodeTest, EncodersComputeAsDeclared) {
             pictures("whole.png", {"--set", "encoders.tile=0", "--set", "encoders.tile_overlap=0"}));
   const auto odd = chiliad({"encode", run_file(), "--set", "encoders.tile=18"});
   EXPECT_EQ(odd.exit_code, 2);
-  EXPECT_THAT(odd.err, HasSubstr("tile and overlap: expected multiples of 4"));
+  EXPECT_THAT(odd.err, HasSubstr("encoders.tile: tile and tile_overlap: expected multiples of 4"));
 }
 
 /// Networks with a guidance input are told a scale, in training and where pictures are made.

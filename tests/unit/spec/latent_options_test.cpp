@@ -95,6 +95,17 @@ TEST(LatentOptionsTest, ObjectivesOwnTheirOptions) {
       HasSubstr("Did you mean prediction velocity?"));
 }
 
+TEST(LatentOptionsTest, PicturesOnTheWayAreOnesThatCanBeMade) {
+  EXPECT_THAT(pixart_with({"evaluation.guidance_channels=5"}),
+              HasSubstr("evaluation.guidance_channels: expected at most model.latent_channels (4), got 5"));
+  const auto dit = [](const std::string& prompts) {
+    return pixart_with({"model.family=dit", "model.text_channels=0", "model.classes=3",
+                        "evaluation.samples_every=2", "evaluation.prompts=" + prompts});
+  };
+  EXPECT_THAT(dit("[\"3\"]"), HasSubstr("evaluation.prompts: expected numbers of classes below 3"));
+  EXPECT_THAT(dit("[carrot]"), HasSubstr("got 'carrot'"));
+}
+
 TEST(LatentOptionsTest, WhatNothingReadsIsRefused) {
   EXPECT_THAT(pixart_with({"optimizer.decay=cosine", "optimizer.decay_fraction=0.5"}),
               HasSubstr("optimizer.decay_fraction: belongs to optimizer.decay linear"));
