@@ -11,6 +11,7 @@
 #include "chiliad/image/encode.h"
 #include "chiliad/image/image.h"
 #include "chiliad/image/resize.h"
+#include "chiliad/image/srgb.h"
 #include "chiliad/image/transcode.h"
 #include "chiliad/index/caption_text.h"
 #include "chiliad/io/file.h"
@@ -100,8 +101,9 @@ void SampleMaker::add_picture(std::vector<std::byte> bytes, const index::Part& p
   if (scale < 1.0) {
     const HostArray small = scaled(*picture.value, scale);
     made.resized = true;
-    made.members.push_back(is_jpeg ? Member{"jpg", image::encode_jpeg(small, options_.quality)}
-                                   : Member{"png", image::encode_png(small)});
+    const auto profile = image::rgb_profile(bytes, *info.value);
+    made.members.push_back(is_jpeg ? Member{"jpg", image::encode_jpeg(small, options_.quality, profile)}
+                                   : Member{"png", image::encode_png(small, profile)});
     return;
   }
   if (options_.baseline && is_jpeg && (part.image_flags & image::kProgressive) != 0) {

@@ -58,8 +58,9 @@ struct DataOptions {
   std::string
       end_token;  ///< pack: content of the token behind each document; empty: none (bytes have theirs)
   int64_t sequence_length = 1024;  ///< pack: a document is cut to so many positions (and a last target)
-  std::string packs;  ///< pack: a file of `chiliad data pack`, whose packs are a step's items; empty: none
-  bool flip = false;  ///< random horizontal flip
+  std::string packs;     ///< pack: a file of `chiliad data pack`, whose packs are a step's items; empty: none
+  bool flip = false;     ///< random horizontal flip
+  bool to_srgb = false;  ///< colours of other ICC profiles are converted
   std::string crop = "center";       ///< center or random
   std::string background = "white";  ///< colour under alpha: white, black, or "#rrggbb"
   double dct_margin = 0.0;         ///< 0: JPEGs in full; from 1 on: decoded at 1/2, 1/4 or 1/8 of their size
