@@ -4,16 +4,27 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "apps/chiliad/run_setup.h"
 #include "apps/chiliad/verbs.h"
 #include "chiliad/dataset/stats.h"
 #include "chiliad/index/index.h"
+#include "chiliad/io/file.h"
+#include "chiliad/report/stats_page.h"
 
 namespace chiliad::cli {
 namespace {
 
-void print_json(const index::Manifest& manifest, const dataset::Stats& stats) {
+struct Arguments {
+  std::string folder;
+  std::string html;
+  size_t max_pictures = report::StatsPageOptions{}.max_drawn;
+  bool json = false;
+};
+
+void print_json(const index::Manifest& manifest, const dataset::Stats& stats, const std::string& html) {
   nlohmann::ordered_json page{
       {"layout", manifest.layout}, {"root", manifest.root}, {"digest", manifest.digest.hex()}};
+  if (!html.empty()) page["html"] = html;
   page.update(nlohmann::ordered_json::parse(dataset::to_json(stats)));
   fmt::print("{}\n", page.dump());
 }
@@ -23,27 +34,35 @@ void print_table(const index::Manifest& manifest, const dataset::Stats& stats) {
   fmt::print("{}", dataset::to_table(stats));
 }
 
+int run(const Arguments& arguments) {
+  const auto index = index::Index::open(arguments.folder);
+  const auto stats = dataset::compute_stats(index);
+  if (!arguments.html.empty()) {
+    report::StatsPageOptions options;
+    options.title = arguments.folder;
+    options.made_at = now_text();
+    options.max_drawn = arguments.max_pictures;
+    io::write_atomic(arguments.html, report::stats_page(index, stats, options));
+  }
+  arguments.json ? print_json(index.manifest(), stats, arguments.html) : print_table(index.manifest(), stats);
+  return 0;
+}
+
 }  // namespace
 
 void add_data_stats(CLI::App& parent, Action& action) {
-  struct Arguments {
-    std::string folder;
-    bool json = false;
-  };
   auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
   auto* verb =
       parent.add_subcommand("stats", "Shows what an index holds: counts, shapes, captions by language");
   verb->add_option("DIR", arguments->folder, "Folder made by `chiliad data index`")->required();
+  verb->add_option("--html", arguments->html,
+                   "Also writes a page: histograms, some pictures, and those that stand out");
+  verb->add_option("--max-pictures", arguments->max_pictures, "Pictures drawn for the page at most")
+      ->check(CLI::Range(0, 10'000))
+      ->capture_default_str();
   verb->add_flag("--json", arguments->json, "Prints the result as one JSON object");
-  verb->footer("Example: chiliad data stats photos.index");
-  verb->callback([arguments, &action] {
-    action = [arguments] {
-      const auto index = index::Index::open(arguments->folder);
-      const auto stats = dataset::compute_stats(index);
-      arguments->json ? print_json(index.manifest(), stats) : print_table(index.manifest(), stats);
-      return 0;
-    };
-  });
+  verb->footer("Example: chiliad data stats photos.index --html photos.html");
+  verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
 }
 
 }  // namespace chiliad::cli

@@ -7,12 +7,17 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "apps/chiliad/run_setup.h"
 #include "apps/chiliad/verbs.h"
 #include "chiliad/base/clock.h"
+#include "chiliad/base/log.h"
 #include "chiliad/base/units.h"
+#include "chiliad/dataset/bad_list.h"
 #include "chiliad/dataset/verify.h"
 #include "chiliad/index/index.h"
+#include "chiliad/io/file.h"
 #include "chiliad/observe/terminal_progress.h"
+#include "chiliad/report/verify_page.h"
 
 namespace chiliad::cli {
 namespace {
@@ -22,6 +27,8 @@ constexpr size_t kMostShown = 20;
 
 struct Arguments {
   std::string folder;
+  std::string html;
+  size_t max_items = report::VerifyPageOptions{}.max_items;
   int threads = 2;
   bool json = false;
   bool quiet = false;
@@ -49,6 +56,18 @@ void print_text(const dataset::VerifyReport& report, const std::string& folder) 
              format_bytes(report.bytes_read));
 }
 
+void write_page(const Arguments& arguments, const index::Index& index, const dataset::VerifyReport& report) {
+  report::VerifyPageOptions options;
+  options.title = arguments.folder;
+  options.made_at = now_text();
+  options.max_items = arguments.max_items;
+  const auto refused = dataset::read_bad_list(index.folder() / "bad.jsonl");
+  if (!refused.has_value()) log_warn("{}: bad.jsonl cannot be read", arguments.folder);
+  io::write_atomic(
+      arguments.html,
+      report::verify_page(index, report, refused.value_or(std::vector<dataset::BadSample>()), options));
+}
+
 int run(const Arguments& arguments) {
   const auto index = index::Index::open(arguments.folder);
   const SystemClock clock;
@@ -57,6 +76,7 @@ int run(const Arguments& arguments) {
   const auto report = dataset::verify(index, arguments.threads,
                                       [&](int64_t done, int64_t total) { progress.update(done, total, ""); });
   progress.finish();
+  if (!arguments.html.empty()) write_page(arguments, index, report);
   arguments.json ? print_json(report, index) : print_text(report, arguments.folder);
   return report.problems.empty() ? 0 : kDamaged;
 }
@@ -69,6 +89,11 @@ void add_data_verify(CLI::App& parent, Action& action) {
       parent.add_subcommand("verify", "Reads every byte that an index names and compares its checksum");
   verb->add_option("DIR", arguments->folder, "Folder made by `chiliad data index`")->required();
   verb->add_option("--threads", arguments->threads, "Threads that read")->check(CLI::Range(1, 256));
+  verb->add_option("--html", arguments->html,
+                   "Also writes a page: what is damaged, what was refused when it was indexed, and why");
+  verb->add_option("--max-items", arguments->max_items, "Items shown on the page at most")
+      ->check(CLI::Range(0, 10'000))
+      ->capture_default_str();
   verb->add_flag("--json", arguments->json, "Prints the result as one JSON object");
   verb->add_flag("--quiet", arguments->quiet, "Shows no progress");
   verb->footer(

@@ -1,11 +1,11 @@
-#include "chiliad/dataset/detail/bad_list.h"
+#include "chiliad/dataset/bad_list.h"
 
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "chiliad/io/file.h"
 
-namespace chiliad::dataset::detail {
+namespace chiliad::dataset {
 
 using Json = nlohmann::ordered_json;
 
@@ -32,4 +32,4 @@ std::optional<std::vector<BadSample>> read_bad_list(const std::filesystem::path&
   return bad;
 }
 
-}  // namespace chiliad::dataset::detail
+}  // namespace chiliad::dataset

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "chiliad/base/error.h"
-#include "chiliad/dataset/detail/bad_list.h"
+#include "chiliad/dataset/bad_list.h"
 #include "chiliad/dataset/detail/documents.h"
 #include "chiliad/dataset/detail/fill_shard.h"
 #include "chiliad/dataset/detail/loose_files.h"
@@ -250,7 +250,7 @@ class IndexBuild {
         detail::fill_shard(read_root_, std::move(draft), options_, [&](int64_t bytes) { sum.add(bytes); });
     if (staging_ != nullptr) staging_->clear();
     report_.bytes_read += job.bytes;
-    detail::write_bad_list(bad_path(path), filled.bad);
+    write_bad_list(bad_path(path), filled.bad);
     index::write_sidecar(path, filled.shard);
     return filled;
   }
@@ -258,7 +258,7 @@ class IndexBuild {
   /// An earlier call's sidecar, if it is of the same files; settings are the same.
   std::optional<detail::FilledShard> reuse(const fs::path& path, const ShardJob& job) const {
     if (!io::stat_file(path).has_value()) return std::nullopt;
-    auto bad = detail::read_bad_list(bad_path(path));
+    auto bad = read_bad_list(bad_path(path));
     if (!bad.has_value()) return std::nullopt;
     try {
       detail::FilledShard filled{index::read_sidecar(path), *std::move(bad)};
@@ -303,7 +303,7 @@ class IndexBuild {
     }
     manifest.num_bad = static_cast<int64_t>(report_.bad.size());
     manifest.digest = index::manifest_digest(manifest);
-    detail::write_bad_list(out_ / "bad.jsonl", report_.bad);
+    write_bad_list(out_ / "bad.jsonl", report_.bad);
     index::write_manifest(out_, manifest);
     std::set<std::string> wanted;
     for (const index::ShardEntry& shard : manifest.shards) wanted.insert(shard.sidecar);

@@ -8,7 +8,7 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/thread_pool.h"
-#include "chiliad/dataset/detail/bad_list.h"
+#include "chiliad/dataset/bad_list.h"
 #include "chiliad/dataset/detail/index_source.h"
 #include "chiliad/dataset/detail/near_duplicates.h"
 #include "chiliad/dataset/detail/tar_build.h"
@@ -101,7 +101,7 @@ class TarBuild {
     take_over();
     while (segment_.end < source_.num_samples()) add_window();
     if (segment_.end > segment_.first) finish_segment();
-    detail::write_bad_list(out_ / "dropped.jsonl", dropped_);
+    write_bad_list(out_ / "dropped.jsonl", dropped_);
     write_report();
     return std::move(report_);
   }
@@ -144,7 +144,7 @@ class TarBuild {
     } catch (const Json::exception&) {
       return std::nullopt;
     }
-    auto dropped = detail::read_bad_list(state_path(num_segments_, ".dropped.jsonl"));
+    auto dropped = read_bad_list(state_path(num_segments_, ".dropped.jsonl"));
     const auto tar = io::stat_file(tar_path(report_.num_tars));
     const bool whole = dropped.has_value() && segment.first == segment_.first &&
                        (segment.bytes == 0 || (tar.has_value() && tar->size == segment.bytes));
@@ -211,7 +211,7 @@ class TarBuild {
   void finish_segment() {
     if (tar_.has_value()) segment_.bytes = tar_->finish();
     tar_.reset();
-    detail::write_bad_list(state_path(num_segments_, ".dropped.jsonl"), segment_.dropped);
+    write_bad_list(state_path(num_segments_, ".dropped.jsonl"), segment_.dropped);
     io::write_atomic(state_path(num_segments_, ".json"), segment_.json().dump() + "\n");
     count(segment_);
   }

@@ -14,6 +14,7 @@
 #include "chiliad/dataset/detail/captions.h"
 #include "chiliad/dataset/detail/record_shards.h"
 #include "chiliad/image/image.h"
+#include "chiliad/image/srgb.h"
 #include "chiliad/index/content.h"
 #include "chiliad/io/file.h"
 #include "chiliad/text/conversation.h"
@@ -49,7 +50,7 @@ void read_image(std::span<const std::byte> bytes, Part& part, SampleRead& read) 
     return;
   }
   part.orientation = info.value->orientation;
-  part.image_flags = info.value->flags;
+  part.image_flags = info.value->flags | image::profile_class(bytes, *info.value);
   part.width = static_cast<uint32_t>(info.value->width);
   part.height = static_cast<uint32_t>(info.value->height);
 }

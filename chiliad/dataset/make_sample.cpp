@@ -12,6 +12,7 @@
 #include "chiliad/image/encode.h"
 #include "chiliad/image/image.h"
 #include "chiliad/image/resize.h"
+#include "chiliad/image/srgb.h"
 #include "chiliad/image/transcode.h"
 #include "chiliad/index/caption_text.h"
 #include "chiliad/text/byte_tokenizer.h"
@@ -80,8 +81,9 @@ void add_picture(std::vector<std::byte> bytes, const TarOptions& options, MadeSa
   if (scale < 1.0) {
     const HostArray small = scaled(*picture.value, scale);
     made.resized = true;
-    made.members.push_back(is_jpeg ? Member{"jpg", image::encode_jpeg(small, options.quality)}
-                                   : Member{"png", image::encode_png(small)});
+    const auto profile = image::rgb_profile(bytes, *info.value);
+    made.members.push_back(is_jpeg ? Member{"jpg", image::encode_jpeg(small, options.quality, profile)}
+                                   : Member{"png", image::encode_png(small, profile)});
     return;
   }
   if (options.baseline && is_jpeg && (info.value->flags & image::kProgressive) != 0) {

@@ -15,7 +15,7 @@ namespace {
 
 using index::MediaType;
 
-constexpr std::array<std::pair<image::Flag, const char*>, 9> kFlagNames{
+constexpr std::array<std::pair<image::Flag, const char*>, 13> kFlagNames{
     {{image::kProgressive, "progressive"},
      {image::kInterlaced, "interlaced"},
      {image::kAlpha, "alpha"},
@@ -24,7 +24,11 @@ constexpr std::array<std::pair<image::Flag, const char*>, 9> kFlagNames{
      {image::kCmyk, "cmyk"},
      {image::kSixteenBit, "16-bit"},
      {image::kAnimated, "animated"},
-     {image::kIccProfile, "icc profile"}}};
+     {image::kIccProfile, "icc profile"},
+     {image::kIccSrgb, "icc srgb"},
+     {image::kIccP3, "icc p3"},
+     {image::kIccOther, "icc other"},
+     {image::kIccBroken, "icc broken"}}};
 
 const char* media_name(MediaType media) {
   switch (media) {
@@ -139,6 +143,7 @@ Stats compute_stats(const index::Index& index) {
   stats.num_shards = static_cast<int64_t>(index.shards().size());
   stats.aspect_ratios = make_bins({0, 0.25, 0.5, 2.0 / 3, 0.8, 1.25, 1.5, 2, 4, 1e9});
   stats.sizes = make_bins({0, 32, 64, 128, 256, 512, 1024, 2048, 4096, 1e9});
+  stats.caption_lengths = make_bins({0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 1e9});
   std::vector<uint32_t> lengths;
   for (const index::Shard& shard : index.shards()) {
     stats.num_blocks += static_cast<int64_t>(shard.blocks.size());
@@ -154,6 +159,7 @@ Stats compute_stats(const index::Index& index) {
     for (const index::Caption& caption : shard.captions) {
       ++stats.captions_by_language[index::language_name(caption.language)];
       lengths.push_back(caption.length);
+      count_in(stats.caption_lengths, caption.length);
     }
   }
   fill_percentiles(stats, std::move(lengths));

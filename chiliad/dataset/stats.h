@@ -37,8 +37,9 @@ struct Stats {
   /// All captions' tokens, uncut for documents, by the digest of the tokenizer; of those that every shard has
   /// a token column of.
   std::map<std::string, int64_t> tokens_by_tokenizer;
-  std::vector<Bin> aspect_ratios;  ///< width / height of sound pictures, as steps of a factor
-  std::vector<Bin> sizes;          ///< sqrt(width * height) in pixels, powers of two
+  std::vector<Bin> aspect_ratios;    ///< width / height of sound pictures, as steps of a factor
+  std::vector<Bin> sizes;            ///< sqrt(width * height) in pixels, powers of two
+  std::vector<Bin> caption_lengths;  ///< bytes, powers of two
   /// Caption bytes at 0, 25, 50, 75, 95, 99 and 100 %: the smallest length that so many captions do not
   /// exceed.
   std::array<int64_t, 7> caption_bytes{};

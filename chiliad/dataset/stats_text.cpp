@@ -94,6 +94,7 @@ std::string to_json(const Stats& stats) {
                   {"tokens_by_tokenizer", stats.tokens_by_tokenizer},
                   {"aspect_ratios", bins_json(stats.aspect_ratios)},
                   {"sizes", bins_json(stats.sizes)},
+                  {"caption_lengths", bins_json(stats.caption_lengths)},
                   {"caption_bytes", percentiles}};
   return json.dump(1);
 }

@@ -47,13 +47,16 @@ std::string check_part(const index::Index& index, const index::Shard& shard, con
   }
 }
 
-std::vector<Problem> check_sample(const index::Index& index, const index::Shard& shard, size_t i) {
+/// first: number of the shard's first sample in the index.
+std::vector<Problem> check_sample(const index::Index& index, const index::Shard& shard, int64_t first,
+                                  size_t i) {
   std::vector<Problem> problems;
   const index::Sample& sample = shard.samples[i];
   for (uint32_t p = sample.first_part; p < sample.first_part + sample.num_parts; ++p) {
     std::string what = check_part(index, shard, shard.parts[p]);
-    if (!what.empty())
-      problems.push_back({shard.files[shard.parts[p].file].path, shard.keys[i], std::move(what)});
+    if (what.empty()) continue;
+    problems.push_back({shard.files[shard.parts[p].file].path, shard.keys[i], std::move(what),
+                        first + static_cast<int64_t>(i), p});
   }
   return problems;
 }
@@ -75,6 +78,7 @@ VerifyReport verify(const index::Index& index, int threads, const Progress& prog
   const auto append = [&](std::vector<Problem> problems) {
     std::move(problems.begin(), problems.end(), std::back_inserter(report.problems));
   };
+  int64_t first = 0;
   for (const index::Shard& shard : index.shards()) {
     append(check_files(index, shard));
     std::vector<std::vector<Problem>> found(shard.samples.size());
@@ -83,7 +87,7 @@ VerifyReport verify(const index::Index& index, int threads, const Progress& prog
     for (const index::Block& block : shard.blocks) {
       pool.submit([&] {
         for (size_t i = block.first_sample; i < block.first_sample + block.num_samples; ++i) {
-          found[i] = check_sample(index, shard, i);
+          found[i] = check_sample(index, shard, first, i);
         }
         std::lock_guard lock(mutex);
         report.bytes_read += static_cast<int64_t>(block.payload_bytes);
@@ -93,6 +97,7 @@ VerifyReport verify(const index::Index& index, int threads, const Progress& prog
     pool.close();
     for (auto& problems : found) append(std::move(problems));
     report.num_parts += static_cast<int64_t>(shard.parts.size());
+    first += static_cast<int64_t>(shard.samples.size());
   }
   return report;
 }

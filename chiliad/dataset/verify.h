@@ -12,8 +12,10 @@ namespace chiliad::dataset {
 /// A file or a part that is not what the index says.
 struct Problem {
   std::string file;
-  std::string key;   ///< of the sample; empty where the whole file is meant
-  std::string what;  ///< what was expected and found
+  std::string key;      ///< of the sample; empty where the whole file is meant
+  std::string what;     ///< what was expected and found
+  int64_t sample = -1;  ///< of the index; -1 where the whole file is meant
+  uint32_t part = 0;    ///< in the sample's shard
 };
 
 struct VerifyReport {

@@ -103,6 +103,7 @@ Identity identity_of(const spec::RunFile& run, Kind kind) {
     if (data.bucket_no_upscale) add("data.bucket_no_upscale", "true");
     add("data.background", data.background);
     add("data.flip", data.flip ? "true" : "false");
+    if (data.to_srgb) add("data.to_srgb", "true");
     if (data.dct_margin != 0.0) add("data.dct_margin", fmt::format("{}", data.dct_margin));
   } else {
     add("encoder", encoder_fact("encoders.text", encoders.text));

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/log.h"
 #include "chiliad/base/planted.h"
 #include "chiliad/base/rng.h"
 #include "chiliad/image/decode_fit.h"
@@ -177,8 +178,22 @@ std::string ItemLoader::decode_picture(const stepplan::Item& item, stepplan::Buc
   options.mirrored = item.flip;
   options.dct_margin = options_.pictures.dct_margin;
   options.decode.background = options_.pictures.background;
+  std::string profile_note;
+  if (options_.pictures.to_srgb) {
+    options.decode.to_srgb = &to_srgb_;
+    options.decode.profile_note = &profile_note;
+  }
   const std::string refusal = image::decode_fit(read.bytes, options, pixels);
+  if (!profile_note.empty()) note_profile(item, profile_note);
   return refusal.empty() ? "" : "picture: " + refusal;
+}
+
+void ItemLoader::note_profile(const stepplan::Item& item, const std::string& why) {
+  constexpr int64_t kMostLines = 10;
+  const int64_t before = profiles_left_.fetch_add(1);
+  if (before >= kMostLines) return;
+  log_warn("{}: data.to_srgb: {}: its colours are taken as they are stored{}", index_.key(item.sample), why,
+           before + 1 == kMostLines ? ". Later ones are not named" : "");
 }
 
 int64_t ItemLoader::feature_bytes(const stepplan::Item& item) const {

@@ -10,6 +10,7 @@
 
 #include "chiliad/features/column.h"
 #include "chiliad/image/jitter.h"
+#include "chiliad/image/srgb.h"
 #include "chiliad/index/index.h"
 #include "chiliad/loader/batch.h"
 #include "chiliad/loader/conversations.h"
@@ -46,6 +47,7 @@ struct FeatureColumns {
 /// How pictures become pixels.
 struct PictureOptions {
   std::array<uint8_t, 3> background{255, 255, 255};
+  bool to_srgb = false;  ///< colours of other ICC profiles are converted
   double dct_margin = 0.0;
   image::Jitter jitter{};
 };
@@ -101,6 +103,8 @@ class ItemLoader {
   [[nodiscard]] int64_t payload_bytes(const stepplan::Item& item) const;
   [[nodiscard]] int64_t bytes_read() const { return reader_.bytes_read() + features_read_.load(); }
   [[nodiscard]] int64_t cache_hits() const { return cache_hits_.load(); }
+  /// With to_srgb: decodes so far whose ICC profile could not be applied.
+  [[nodiscard]] int64_t profiles_left() const { return profiles_left_.load(); }
 
  private:
   [[nodiscard]] int64_t feature_bytes(const stepplan::Item& item) const;
@@ -121,6 +125,8 @@ class ItemLoader {
                                          std::span<std::byte> pixels, ItemWatch* watch);
   [[nodiscard]] std::string decode_picture(const stepplan::Item& item, stepplan::Bucket bucket,
                                            std::span<std::byte> pixels, ItemWatch* watch);
+  /// The first ones go to the log.
+  void note_profile(const stepplan::Item& item, const std::string& why);
 
   const index::Index& index_;
   ItemLoaderOptions options_;
@@ -129,6 +135,8 @@ class ItemLoader {
   DecodedCache cache_;
   std::atomic<int64_t> cache_hits_{0};
   std::atomic<int64_t> features_read_{0};
+  image::SrgbConverter to_srgb_;
+  std::atomic<int64_t> profiles_left_{0};
 };
 
 }  // namespace chiliad::loader

@@ -213,6 +213,7 @@ LoaderOptions loader_options(const spec::RunFile& run, const RunInputs& inputs, 
 PictureOptions picture_options(const spec::DataOptions& data) {
   PictureOptions options;
   options.background = image::parse_color(data.background);
+  options.to_srgb = data.to_srgb;
   options.dct_margin = data.dct_margin;
   options.jitter = {data.jitter_brightness, data.jitter_contrast, data.jitter_saturation};
   return options;

@@ -79,13 +79,14 @@ std::string frame(const Scale& x, const Scale& y, const std::vector<double>& mar
   return svg;
 }
 
-std::string figure(const ChartOptions& options, const std::string& inside, const std::string& legend) {
+std::string figure(const ChartOptions& options, const std::string& inside, const std::string& legend,
+                   double height = kHeight) {
   const std::string unit =
       options.unit.empty() ? "" : " <span class=\"soft\">" + escape(options.unit) + "</span>";
   return fmt::format(
       "<figure><figcaption>{}{}</figcaption><svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" "
       "aria-label=\"{}\">\n{}</svg>{}</figure>\n",
-      escape(options.title), unit, kWidth, kHeight, escape(options.title), inside, legend);
+      escape(options.title), unit, kWidth, height, escape(options.title), inside, legend);
 }
 
 Scale step_scale(const std::vector<double>& steps) {
@@ -166,6 +167,33 @@ std::vector<size_t> thin_out(const std::vector<double>& values, size_t columns) 
     if (least != greatest) kept.push_back(std::max(least, greatest));
   }
   return kept;
+}
+
+std::string bar_chart(const std::vector<Bar>& bars, const std::string& title) {
+  constexpr double kLine = 20.0;
+  constexpr double kLabels = 150.0;
+  constexpr double kNumbers = 120.0;
+  double most = 0.0;
+  double total = 0.0;
+  for (const Bar& bar : bars) {
+    most = std::max(most, bar.value);
+    total += bar.value;
+  }
+  if (total <= 0.0) return nothing({.title = title, .unit = ""});
+  std::string svg;
+  double y = 0.0;
+  for (const Bar& bar : bars) {
+    const double width = (kWidth - kLabels - kNumbers) * bar.value / most;
+    svg += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"end\">{}</text>", kLabels - 8, y + 14,
+                       escape(bar.label));
+    svg += fmt::format(
+        "<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"{:.1f}\" height=\"{:.0f}\" style=\"fill:var(--s0)\"/>",
+        kLabels, y + 3, width, kLine - 6);
+    svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\">{:.0f} ({:.1f} %)</text>\n", kLabels + width + 6,
+                       y + 14, bar.value, 100.0 * bar.value / total);
+    y += kLine;
+  }
+  return figure({.title = title, .unit = ""}, svg, "", y + 4);
 }
 
 std::string line_chart(const std::vector<double>& steps, const Curve& curve, const ChartOptions& options) {

@@ -22,6 +22,13 @@ struct ChartOptions {
 /// their order, so that a spike of one step stays. Indices into `values`.
 [[nodiscard]] std::vector<size_t> thin_out(const std::vector<double>& values, size_t columns);
 
+struct Bar {
+  std::string label;
+  double value = 0.0;  ///< not below 0
+};
+/// `<figure>` with a bar a line, the longest as wide as the picture, each with its number and its share.
+[[nodiscard]] std::string bar_chart(const std::vector<Bar>& bars, const std::string& title);
+
 /// `<figure>` with an inline SVG of the curve. steps: ascending, of each value.
 [[nodiscard]] std::string line_chart(const std::vector<double>& steps, const Curve& curve,
                                      const ChartOptions& options);

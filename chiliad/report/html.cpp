@@ -27,6 +27,7 @@ svg{display:block;width:100%;height:auto}svg text{fill:var(--soft);font:11px sys
 .legend span{display:inline-block;margin-right:1em;white-space:nowrap}.legend i{display:inline-block;width:.8em;height:.8em;margin-right:.35em}
 img{max-width:100%;height:auto}.items{display:flex;flex-wrap:wrap;gap:.8em}.item{background:var(--box);padding:.5em;width:220px;overflow-wrap:anywhere}
 .item img{width:100%;image-rendering:pixelated;margin-bottom:.4em}.bad{outline:3px solid var(--s3)}
+.shown img{width:auto;max-height:176px}
 .tokens{line-height:1.9;overflow-wrap:anywhere}.tokens span{border-radius:2px;padding:1px 0}
 .yes{background:color-mix(in srgb,var(--s2) 30%,transparent)}.no{background:color-mix(in srgb,var(--s8) 25%,transparent);color:var(--soft)}
 )";

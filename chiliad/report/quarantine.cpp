@@ -7,37 +7,12 @@
 #include <optional>
 
 #include "chiliad/base/error.h"
-#include "chiliad/image/decode_fit.h"
 #include "chiliad/image/encode.h"
-#include "chiliad/io/file.h"
+#include "chiliad/report/thumbnail.h"
 #include "chiliad/stepplan/bad_rates.h"
 
 namespace chiliad::report {
 namespace {
-
-constexpr uint64_t kMostBytes = uint64_t{64} << 20;  // of a damaged file, for a thumbnail
-
-/// The picture as far as it decodes, whatever its checksum.
-HostArray decode_what_there_is(const index::Index& index, const index::Shard& shard, const index::Part& part,
-                               int32_t side) {
-  HostArray pixels(DType::kU8, Shape{side, side, 3});
-  if (part.length > kMostBytes) return {};
-  std::vector<std::byte> bytes(part.length);
-  try {
-    const auto file = io::File::open_read(index.part_path(shard, part));
-    bytes.resize(static_cast<size_t>(file.read_some_at(static_cast<int64_t>(part.offset), bytes)));
-  } catch (const Error&) {
-    return {};  // that its storage fails is said elsewhere
-  }
-  image::FitOptions options;
-  options.fit = [side](int32_t width, int32_t height) {
-    return image::cover_fit(width, height, side, side, 0.5, 0.5);
-  };
-  static_cast<void>(image::decode_fit(bytes, options, pixels.bytes()));  // rows before the damage are there
-  const auto all = pixels.bytes();
-  const bool is_empty = std::all_of(all.begin(), all.end(), [](std::byte b) { return b == std::byte{0}; });
-  return is_empty ? HostArray() : std::move(pixels);
-}
 
 class Examiner {
  public:
@@ -101,11 +76,9 @@ class Examiner {
   void add_partial(QuarantinedItem& item) const {
     const auto part = index_.image_part(item.amendment.sample);
     if (part == nullptr) return;
-    const HostArray pixels =
-        decode_what_there_is(index_, *index_.shard_of(item.amendment.sample), *part, options_.thumb_side);
-    if (pixels.count() == 0) return;
-    item.thumb = image::encode_png(pixels);
-    item.is_partial = true;
+    item.thumb =
+        read_thumbnail(index_, *index_.shard_of(item.amendment.sample), *part, options_.thumb_side).png;
+    item.is_partial = !item.thumb.empty();
   }
 
   const index::Index& index_;

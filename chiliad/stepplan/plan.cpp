@@ -33,6 +33,7 @@ Digest documents_digest_of(const spec::DataOptions& options, const Digest& encod
 
 /// Added only where used, so that runs from before these options existed resume.
 void add_transforms(const spec::DataOptions& options, Hasher& hasher) {
+  if (options.to_srgb) hasher.add("to_srgb");
   if (options.dct_margin != 0.0) hasher.add("dct_margin").add(options.dct_margin);
   if (options.jitter_brightness == 0.0 && options.jitter_contrast == 0.0 && options.jitter_saturation == 0.0)
     return;

@@ -5,6 +5,7 @@
 #include "chiliad/image/decode_fit.h"
 #include "chiliad/image/fit.h"
 #include "chiliad/image/image.h"
+#include "chiliad/image/srgb.h"
 #include "chiliad/image/transcode.h"
 
 namespace chiliad::fuzz {
@@ -20,9 +21,19 @@ void check_transcoded(std::span<const std::byte> bytes, const HostArray& picture
   CHILIAD_CHECK(again.value->shape() == picture.shape());
 }
 
+/// A profile decides colours, never whether there is a picture.
+void check_converted(std::span<const std::byte> bytes, const image::Outcome<HostArray>& picture) {
+  image::SrgbConverter converter(1);
+  const auto converted = image::decode(bytes, {.limits = kLimits, .to_srgb = &converter});
+  CHILIAD_CHECK_EQ(static_cast<bool>(converted), static_cast<bool>(picture));
+  if (picture) CHILIAD_CHECK(converted.value->shape() == picture.value->shape());
+}
+
 void run(std::span<const std::byte> bytes) {
   const auto info = image::probe(bytes, kLimits);
   const auto picture = image::decode(bytes, {.background = {255, 255, 255}, .limits = kLimits});
+  check_converted(bytes, picture);
+  if (info) static_cast<void>(image::profile_class(bytes, *info.value));
   if (picture) {
     CHILIAD_CHECK(info, "decoded, but its header is refused: {}", info.reason);
     CHILIAD_CHECK_EQ(picture.value->shape()[0], info.value->height);

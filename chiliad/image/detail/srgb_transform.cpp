@@ -137,8 +137,8 @@ std::unique_ptr<const SrgbTransform> SrgbTransform::make(std::span<const std::by
                                                          std::string& reason) {
   std::string complaint;
   Context context = make_context(&complaint);
-  const auto refuse_profile = [&](std::string why) {
-    reason = "ICC profile: " + (complaint.empty() ? std::move(why) : complaint);
+  const auto refuse_profile = [&](const std::string& why) {
+    reason = fmt::format("ICC profile: {}", complaint.empty() ? why : complaint);
     return nullptr;
   };
   const Profile profile = open_profile(context, bytes);

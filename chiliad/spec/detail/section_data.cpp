@@ -95,6 +95,10 @@ Section data_section() {
           {"background", at<&O::background>,
            TextRule{false, "^(white|black|#[0-9a-fA-F]{6})$", R"(white, black or "#rrggbb" (in quotes))"},
            kContent, "colour under transparent pixels"},
+          {"to_srgb", at<&O::to_srgb>, BoolRule{}, kContent,
+           "pictures with an ICC profile other than sRGB are converted to sRGB; false: their numbers are "
+           "taken "
+           "as they are stored"},
           {"dct_margin", at<&O::dct_margin>, NumberRule{0.0, 16.0, false, false}, kContent,
            "0: JPEGs are decoded in full; from 1 on: at 1/2, 1/4 or 1/8 of their size, which is quicker, as "
            "long "

@@ -12,6 +12,8 @@
 #include "chiliad/dataset/detail/tar_writer.h"
 #include "chiliad/dataset/detail/where.h"
 #include "chiliad/image/image.h"
+#include "tests/support/kits.h"
+#include "tests/support/safetensors_lite.h"
 #include "tests/unit/dataset/source_tree.h"
 
 namespace chiliad::dataset {
@@ -120,6 +122,19 @@ TEST_F(BuildTarsTest, ResizesLargePicturesOnly) {
   const auto again = index::Index::open(folder_.path() / "again");
   EXPECT_EQ(again.image_part(5)->width, 24U);
   EXPECT_EQ(again.image_part(5)->height, 8U);
+}
+
+TEST_F(BuildTarsTest, AResizedPictureKeepsItsProfile) {
+  const auto kit = test::golden_kit() / "colour_profiles" / "colour_profiles.safetensors";
+  const auto bytes = test::read_safetensors_lite(kit).at("p3.png/file").bytes;  // 29 x 21
+  tree_.add("a.png", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  options_.longest_side = 24;
+  static_cast<void>(build());
+  static_cast<void>(build_index(folder_.path() / "built/tars", folder_.path() / "again", {}, {}));
+  const auto again = index::Index::open(folder_.path() / "again");
+  EXPECT_EQ(again.image_part(0)->width, 24U);
+  EXPECT_EQ(again.image_part(0)->image_flags, image::kIccProfile | image::kIccP3);
+  EXPECT_EQ(again.image_part(1)->image_flags, 0);
 }
 
 TEST_F(BuildTarsTest, DropsNearDuplicates) {
