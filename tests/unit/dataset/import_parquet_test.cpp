@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 #include "chiliad/base/error.h"
-#include "chiliad/dataset/detail/bad_list.h"
+#include "chiliad/dataset/bad_list.h"
 #include "chiliad/dataset/detail/parquet_file.h"
 #include "chiliad/dataset/detail/tar_reader.h"
 #include "chiliad/io/file.h"
@@ -56,7 +56,7 @@ class ImportParquetTest : public ::testing::Test {
   }
   std::string reasons(const std::string& out = "built") const {
     std::string text;
-    const auto dropped = detail::read_bad_list(folder_.path() / out / "dropped.jsonl");
+    const auto dropped = read_bad_list(folder_.path() / out / "dropped.jsonl");
     for (const BadSample& bad : dropped.value()) text += bad.key + " " + bad.reason + "\n";
     return text;
   }
