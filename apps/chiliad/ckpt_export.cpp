@@ -84,7 +84,9 @@ void add_ckpt_export(CLI::App& parent, Action& action) {
                        "Of autoencoders, for their config.json: models see (latent - shift) * scale; "
                        "`chiliad encode` says which at its end; default 1")
           ->check(CLI::PositiveNumber);
-  verb->add_option("--latent-shift", arguments->latent_shift, "See --latent-scale")->needs(scale);
+  verb->add_option("--latent-shift", arguments->latent_shift, "See --latent-scale")
+      ->check(CLI::Range(-1e6, 1e6))
+      ->needs(scale);
   verb->add_flag("--quiet", arguments->quiet, "No progress");
   verb->add_flag("--json", arguments->json, "Prints the result as one JSON object");
   verb->footer("Example: chiliad ckpt export runs/text --to text-model --dtype bf16");

@@ -48,8 +48,9 @@ void remove_partial(const fs::path& folder) {
   if (!fs::is_directory(folder)) return;
   std::vector<fs::path> partial;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.path().filename().string().find(".safetensors.tmp-") != std::string::npos)
-      partial.push_back(entry.path());
+    const std::string name = entry.path().filename().string();
+    const bool is_run_file = name.starts_with("run-") && name.ends_with(".yaml");
+    if (is_run_file || name.find(".safetensors.tmp-") != std::string::npos) partial.push_back(entry.path());
   }
   for (const auto& path : partial) io::remove_file(path);
 }

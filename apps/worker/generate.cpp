@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -48,7 +50,8 @@ std::vector<std::string> read_prompts(const GenerateArguments& arguments) {
   std::vector<std::string> prompts = arguments.prompts;
   if (!arguments.prompt_file.empty()) {
     std::ifstream file(arguments.prompt_file);
-    if (!file) throw InvalidInput(arguments.prompt_file, "cannot be opened");
+    if (!file || std::filesystem::is_directory(arguments.prompt_file))
+      throw InvalidInput(arguments.prompt_file, "cannot be opened");
     for (std::string line; std::getline(file, line);) {
       if (!line.empty()) prompts.push_back(line);
     }
@@ -68,7 +71,7 @@ std::pair<int32_t, int32_t> parse_size(const std::string& text, const spec::RunF
   int width = 0;
   int height = 0;
   char rest = 0;
-  if (std::sscanf(text.c_str(), "%dx%d%c", &width, &height, &rest) != 2 || width <= 0 || height <= 0 ||
+  if (std::sscanf(text.c_str(), "%5dx%5d%c", &width, &height, &rest) != 2 || width <= 0 || height <= 0 ||
       width > 4096 || height > 4096) {
     throw InvalidInput("--size", fmt::format("expected WIDTHxHEIGHT up to 4096, got '{}'", text));
   }
@@ -86,7 +89,34 @@ generate::Solver solver_of(const std::string& name) {
   return name == "ddim" ? generate::Solver::kDdim : generate::Solver::kAuto;
 }
 
+/// What would be found only after all pictures are made.
+void check_before(const GenerateArguments& arguments) {
+  namespace fs = std::filesystem;
+  const fs::path out = arguments.out;
+  if (fs::exists(out) && !fs::is_regular_file(out))
+    throw InvalidInput(
+        "--out", fmt::format("expected the name of a file, got {}, a folder or a device", out.string()));
+  if (out.has_parent_path() && !fs::is_directory(out.parent_path()))
+    throw InvalidInput("--out",
+                       fmt::format("expected a name in a folder that is there, got {}", out.string()));
+  if (!std::isfinite(arguments.guidance) || !std::isfinite(arguments.embedded_guidance.value_or(0.0)))
+    throw InvalidInput("--guidance", "expected a number, got one that is not finite");
+}
+
+void check_canvas(const GenerateArguments& arguments, const std::vector<generate::Request>& requests) {
+  constexpr int64_t kMostValues = int64_t{1} << 30;
+  int64_t values = 0;
+  for (const auto& request : requests)
+    values += int64_t{3} * request.width * request.height * arguments.zoom * arguments.zoom;
+  if (values <= kMostValues) return;
+  throw InvalidInput("--zoom",
+                     fmt::format("expected a grid of at most {} bytes, got {} for {} pictures at zoom "
+                                 "{}. Ask for fewer, or for a smaller zoom",
+                                 kMostValues, values, requests.size(), arguments.zoom));
+}
+
 int run_generate(const GenerateArguments& arguments) {
+  check_before(arguments);
   device::set_compute_threads(arguments.threads);
   const auto prompts = read_prompts(arguments);
   const auto checkpoint = checkpoint::open_newest(arguments.checkpoint);
@@ -101,6 +131,7 @@ int run_generate(const GenerateArguments& arguments) {
       requests.push_back({prompt, width, height, mix64(arguments.seed ^ mix64(requests.size()))});
     }
   }
+  check_canvas(arguments, requests);
   generate::SamplerOptions options;
   options.steps = arguments.steps;
   options.guidance = {.scale = arguments.guidance,

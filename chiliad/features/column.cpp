@@ -58,12 +58,24 @@ Json facts_json(const Identity& identity) {
   return facts;
 }
 
+/// Of all that the file says beside it.
+std::string check_of(Json json) {
+  json.erase("check");
+  return fmt::format("{:016x}", hash64(json.dump()));
+}
+
+/// Columns made before there was a check have none.
 Json read_json(const fs::path& path) {
   try {
-    return Json::parse(io::read_text(path, kMaxSummaryBytes));
+    Json json = Json::parse(io::read_text(path, kMaxSummaryBytes));
+    if (!json.contains("check") || json.at("check") == check_of(json)) return json;
   } catch (const Json::exception& error) {
     throw CorruptData(path.string(), fmt::format("is no JSON: {}", error.what()));
   }
+  throw CorruptData(
+      path.string(),
+      "does not say what was written. Run `chiliad encode RUN.yaml` again, which makes it anew from the "
+      "parts");
 }
 
 /// Facts of the wanted column that the other one has differently.
@@ -129,12 +141,13 @@ void finish_column(const fs::path& column, const Identity& identity, const PartC
                    const ColumnSummary& summary) {
   Json list = Json::array();
   for (const auto& [shard, count] : parts) list.push_back({{"shard", shard.hex()}, {"parts", count}});
-  const Json json{{"version", 1},
-                  {"kind", kind_name(identity.kind)},
-                  {"key", identity.key().hex()},
-                  {"facts", facts_json(identity)},
-                  {"summary", summary_json(summary)},
-                  {"shards", list}};
+  Json json{{"version", 1},
+            {"kind", kind_name(identity.kind)},
+            {"key", identity.key().hex()},
+            {"facts", facts_json(identity)},
+            {"summary", summary_json(summary)},
+            {"shards", list}};
+  json["check"] = check_of(json);
   io::write_atomic(column / kSummaryFile, json.dump(1) + "\n");
 }
 

@@ -144,6 +144,10 @@ std::optional<FileStamp> stat_file(const fs::path& path) {
 }
 
 void write_atomic(const fs::path& path, std::span<const std::byte> bytes) {
+  std::error_code unknown;
+  const auto status = fs::status(path, unknown);
+  if (fs::exists(status) && !fs::is_regular_file(status))
+    throw InvalidInput(path.string(), "expected the name of a file, got a folder or a device. Name another");
   fs::path temporary = path;
   temporary += ".tmp";
   File file = File::create(temporary);

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
+
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include <vector>
@@ -32,6 +34,24 @@ void only_blocks(detail::ConfigReader& config, const char* key, const char* only
   }
 }
 
+/// A file is not trusted: layers are made of what it says.
+void check_bounds(detail::ConfigReader& config, const spec::AutoencoderOptions& options) {
+  const auto at_most = [&](const char* key, int64_t value, int64_t most) {
+    if (value > most)
+      config.refuse(key, fmt::format("at most {}", most), std::to_string(value), "Correct the file");
+  };
+  at_most("in_channels", options.in_channels, 4096);
+  at_most("out_channels", options.out_channels, 4096);
+  at_most("latent_channels", options.latent_channels, 4096);
+  at_most("layers_per_block", options.layers_per_stage, 64);
+  at_most("block_out_channels", std::ssize(options.stage_channels), 16);
+  for (const int64_t channels : options.stage_channels) at_most("block_out_channels", channels, 65536);
+  const double scale = std::abs(options.scaling_factor);
+  if (!(scale >= 1e-6 && scale <= 1e6) || !(std::abs(options.shift_factor) <= 1e6))
+    config.refuse("scaling_factor", "a size from 1e-6 to 1e6, and a shift_factor of at most 1e6",
+                  fmt::format("{} and {}", options.scaling_factor, options.shift_factor), "Correct the file");
+}
+
 }  // namespace
 
 spec::AutoencoderOptions parse_autoencoder_config(std::string_view text, const std::string& place) {
@@ -59,8 +79,7 @@ spec::AutoencoderOptions parse_autoencoder_config(std::string_view text, const s
   options.force_upcast = config.flag("force_upcast").value_or(true);
   config.ignore("sample_size");
   config.finish("AutoencoderKL");
-  if (options.scaling_factor == 0.0)
-    config.refuse("scaling_factor", "a number other than 0", "0", "Latents divide by it");
+  check_bounds(config, options);
   return options;
 }
 

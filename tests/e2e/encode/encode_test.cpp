@@ -123,6 +123,30 @@ TEST_F(EncodeTest, DamagedFeaturesAreSkippedByName) {
   EXPECT_THAT(result.err, HasSubstr("000000.safetensors: feature"));
 }
 
+TEST_F(EncodeTest, DamagedSummariesAndPartsSayWhatToDo) {
+  make("pixart", 12);
+  ASSERT_EQ(encode().exit_code, 0);
+  const auto part = any_part();
+  const auto summary = part.parent_path().parent_path() / "column.json";
+  const auto good = io::read_text(summary, 1 << 20);
+  auto changed = good;
+  const std::string key = "\"scaling_factor\": ";
+  changed.replace(changed.find(key) + key.size(), 1, "7");
+  std::ofstream(summary) << changed;
+  const auto trained = chiliad({"train", run_file()});
+  EXPECT_EQ(trained.exit_code, 3) << trained.err;
+  EXPECT_THAT(trained.err, HasSubstr("does not say what was written. Run `chiliad encode RUN.yaml` again"));
+  ASSERT_EQ(encode().exit_code, 0);
+  EXPECT_EQ(io::read_text(summary, 1 << 20), good);
+  fs::resize_file(part, fs::file_size(part) / 2);
+  const auto cut = chiliad({"train", run_file()});
+  EXPECT_EQ(cut.exit_code, 3) << cut.err;
+  EXPECT_THAT(cut.err, HasSubstr("Remove 000000.safetensors and run `chiliad encode RUN.yaml` again"));
+  fs::remove(part);
+  ASSERT_EQ(encode().exit_code, 0);
+  EXPECT_EQ(chiliad({"train", run_file()}).exit_code, 0);
+}
+
 TEST_F(EncodeTest, PicturesThatCannotBeDecodedAreRefusedAndTrainingGoesOn) {
   make("pixart", 12);
   flip_bit(folder_.path() / "pictures" / (picture_name(3) + ".png"));

@@ -63,8 +63,13 @@ TEST(AutoencoderConfigTest, OtherBlocksAreRefused) {
   EXPECT_THAT(message_of(R"(, "act_fn": "relu")"),
               testing::HasSubstr("act_fn: expected \"silu\", got \"relu\""));
   EXPECT_THAT(message_of(R"(, "latents_mean": [0.5])"), testing::HasSubstr("latents_mean: expected null"));
-  EXPECT_THAT(message_of(R"(, "scaling_factor": 0)"),
-              testing::HasSubstr("scaling_factor: expected a number"));
+  EXPECT_THAT(message_of(R"(, "scaling_factor": 0)"), testing::HasSubstr("scaling_factor: expected a size"));
+  EXPECT_THAT(message_of(R"(, "scaling_factor": 1e308)"),
+              testing::HasSubstr("scaling_factor: expected a size"));
+  EXPECT_THAT(message_of(R"(, "layers_per_block": 1000000000)"),
+              testing::HasSubstr("layers_per_block: expected at most 64, got 1000000000"));
+  EXPECT_THAT(message_of(R"(, "latent_channels": 4611686018427387904)"),
+              testing::HasSubstr("latent_channels: expected at most 4096"));
   EXPECT_THAT(message_of(R"(, "layers_per_block": 0)"),
               testing::HasSubstr("layers_per_block: expected an integer"));
   EXPECT_THAT(message_of(R"(, "use_quant_conv": 1)"),
