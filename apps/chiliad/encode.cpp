@@ -157,15 +157,18 @@ nlohmann::ordered_json describe(const Column& column, const features::ColumnSumm
   return page;
 }
 
-void print(const Column& column, const features::ColumnSummary& summary) {
+void print(const Column& column, const features::ColumnSummary& summary,
+           const spec::EncodersOptions& encoders) {
   const bool latents = column.identity.kind == features::Kind::kLatents;
   fmt::print("{:<8} {} features of {} channels, {}, in {}; refused {}\n",
              features::kind_name(column.identity.kind), summary.num_features, summary.channels,
              format_bytes(summary.num_bytes), column.folder.string(), summary.num_refused);
   if (!latents) return;
-  fmt::print("{:<8} mean {:.4f}, standard deviation {:.4f}; the autoencoder's scaling_factor is {}", "",
-             summary.mean, summary.deviation, summary.scaling_factor);
-  const double scaled = summary.deviation * summary.scaling_factor;
+  const bool given = encoders.latent_scale > 0.0;
+  const double scale = given ? encoders.latent_scale : summary.scaling_factor;
+  fmt::print("{:<8} mean {:.4f}, standard deviation {:.4f}; {} is {}", "", summary.mean, summary.deviation,
+             given ? "encoders.latent_scale" : "the autoencoder's scaling_factor", scale);
+  const double scaled = summary.deviation * scale;
   if (summary.deviation > 0.0 && (scaled < 0.5 || scaled > 2.0))
     fmt::print(
         ", which makes it {:.3f}.\n{:<8} encoders.latent_scale: {:.4f} with latent_shift: {:.4f} would make "
@@ -202,7 +205,7 @@ int encode_source(const spec::RunFile& file, const RunArguments& arguments, supe
     const auto summary = features::summarise(index, file, column.identity, parts);
     features::finish_column(column.folder, column.identity, features::count_parts(index, parts), summary);
     page.push_back(describe(column, summary));
-    if (!arguments.json && !arguments.quiet) print(column, summary);
+    if (!arguments.json && !arguments.quiet) print(column, summary, file.encoders);
   }
   return 0;
 }
