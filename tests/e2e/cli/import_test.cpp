@@ -72,7 +72,7 @@ TEST_F(ConversationRunTest, AStepIsShownWithItsPictures) {
   EXPECT_EQ(nlohmann::json::parse(result.out).at("bad"), 0);
   const std::string page = io::read_text(path("step.html"), 1 << 24);
   EXPECT_THAT(page, HasSubstr("picture 2: 4 positions, 1 tiles"));
-  EXPECT_THAT(page, HasSubstr("<span class=\"yes\">Number "));
+  EXPECT_THAT(page, HasSubstr("<span class=\"yes\"><bdi>\nNumber "));
   EXPECT_THAT(page, HasSubstr("<img"));
 }
 

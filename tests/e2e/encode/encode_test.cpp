@@ -32,7 +32,7 @@ class EncodeTest : public testing::Test {
 
   static ProgramResult chiliad(std::vector<std::string> arguments,
                                const Program::Environment& environment = {}) {
-    arguments.insert(arguments.begin(), std::string(CHILIAD_BIN_DIR) + "/chiliad");
+    arguments.insert(arguments.begin(), CHILIAD_BIN_DIR "/chiliad");
     return Program(arguments, environment).wait();
   }
   [[nodiscard]] ProgramResult encode(std::vector<std::string> more = {},

@@ -48,7 +48,7 @@ class Pictures:
 class PublishedWeightsTest : public testing::TestWithParam<Published> {
  protected:
   static ProgramResult chiliad(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), std::string(CHILIAD_BIN_DIR) + "/chiliad");
+    arguments.insert(arguments.begin(), CHILIAD_BIN_DIR "/chiliad");
     return Program(arguments, {}).wait();
   }
   static fs::path golden() { return golden_kit() / GetParam().golden; }

@@ -26,7 +26,7 @@ using testing::Not;
 constexpr int64_t kSteps = 10;
 
 ProgramResult chiliad(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), std::string(CHILIAD_BIN_DIR) + "/chiliad");
+  arguments.insert(arguments.begin(), CHILIAD_BIN_DIR "/chiliad");
   return Program(arguments, {}).wait();
 }
 

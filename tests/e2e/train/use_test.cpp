@@ -15,7 +15,7 @@ using testing::HasSubstr;
 class UseTest : public testing::Test {
  protected:
   ProgramResult chiliad(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), std::string(CHILIAD_BIN_DIR) + "/chiliad");
+    arguments.insert(arguments.begin(), CHILIAD_BIN_DIR "/chiliad");
     return Program(arguments, {}).wait();
   }
 

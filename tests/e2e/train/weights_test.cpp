@@ -37,7 +37,7 @@ class WeightsTest : public testing::Test {
   }
 
   static ProgramResult chiliad(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), std::string(CHILIAD_BIN_DIR) + "/chiliad");
+    arguments.insert(arguments.begin(), CHILIAD_BIN_DIR "/chiliad");
     return Program(arguments, {}).wait();
   }
   static fs::path golden() { return golden_kit() / "llama_llama3"; }
@@ -97,7 +97,7 @@ TEST_F(WeightsTest, TwoExportsAtOnceLeaveOneWholeModel) {
   fs::create_directories(out("model.partial"));  // somebody's own
   std::ofstream(out("model.partial") + "/notes") << "precious";
   const std::vector<std::string> argv{
-      std::string(CHILIAD_BIN_DIR) + "/chiliad", "ckpt", "export", run_dir(), "--to", out("model") + "/"};
+      CHILIAD_BIN_DIR "/chiliad", "ckpt", "export", run_dir(), "--to", out("model") + "/"};
   Program first(argv, {});
   Program second(argv, {});
   const int codes = (first.wait().exit_code == 0 ? 1 : 0) + (second.wait().exit_code == 0 ? 1 : 0);
