@@ -96,8 +96,8 @@ TEST_F(WeightsTest, TwoExportsAtOnceLeaveOneWholeModel) {
   ASSERT_EQ(chiliad({"train", run_file(), "--quiet"}).exit_code, 0);
   fs::create_directories(out("model.partial"));  // somebody's own
   std::ofstream(out("model.partial") + "/notes") << "precious";
-  const std::vector<std::string> argv{
-      CHILIAD_BIN_DIR "/chiliad", "ckpt", "export", run_dir(), "--to", out("model") + "/"};
+  const std::vector<std::string> argv{CHILIAD_BIN_DIR "/chiliad", "ckpt", "export", run_dir(), "--to",
+                                      out("model") + "/"};
   Program first(argv, {});
   Program second(argv, {});
   const int codes = (first.wait().exit_code == 0 ? 1 : 0) + (second.wait().exit_code == 0 ? 1 : 0);

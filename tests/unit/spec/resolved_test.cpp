@@ -63,6 +63,7 @@ std::string other_value(const std::string& key, const detail::Option& option) {
       {"model.norm_groups", "16"},
       {"objective.beta_start", "0.001"},
       {"vision.side", "28"},
+      {"evaluation.guidance_channels", "3"},
       {"evaluation.prompts", "[\"a b\", c]"}};
   for (const auto& [name, value] : special) {
     if (name == key) return value;
@@ -280,8 +281,9 @@ TEST(ContentDigestTest, ChangesWithContentOnly) {
       if (!has_another_value(option) || key == "data.index") continue;
       const RunFile file = with(with_other_value(key, option));
       const bool changed = content_digest(file) != content_digest(with_default(option, file));
-      const bool is_content =
-          (section.name == "data" && option.on_resume != detail::OnResume::kFree) || key == "run.seed";
+      const bool is_content = (section.name == "data" && option.on_resume != detail::OnResume::kFree) ||
+                              (section.name == "vision" && option.on_resume == detail::OnResume::kContent) ||
+                              key == "run.seed";
       EXPECT_EQ(changed, is_content) << key;
     }
   }

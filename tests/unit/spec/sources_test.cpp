@@ -79,7 +79,7 @@ TEST(SourcesTest, WhatDoesNotFitIsNamedWithItsPlace) {
            Refused{"    - {name: a, index: x, ramp: yes}\n", "expected true or false, got \"yes\""},
            Refused{"    - {name: a, index: x, epochs: 1.5}\n", "expected a whole number of epochs"},
            Refused{"    - {name: g, epochs: 2, sources: [{name: a, index: x}]}\n",
-                   "g: expected epochs and languages of sources alone"},
+                   "g: expected epochs, languages and a profile of sources alone"},
            Refused{"    - birds.index\n", "expected a source such as {name: photos"},
            Refused{"    {name: a, index: x}\n", "data.sources: expected a list of sources"},
        })

@@ -25,8 +25,14 @@ class SchedulerConfigTest : public testing::Test {
   }
 
   test::TempDir folder_;
-  spec::ObjectiveOptions flow_{.kind = "flow", .prediction = "velocity"};
-  spec::ObjectiveOptions ddpm_{.kind = "ddpm", .prediction = "noise"};
+  static spec::ObjectiveOptions options_of(const char* kind, const char* prediction) {
+    spec::ObjectiveOptions options;
+    options.kind = kind;
+    options.prediction = prediction;
+    return options;
+  }
+  const spec::ObjectiveOptions flow_ = options_of("flow", "velocity");
+  const spec::ObjectiveOptions ddpm_ = options_of("ddpm", "noise");
 };
 
 TEST_F(SchedulerConfigTest, WhatIsWrittenSaysTheSame) {
@@ -73,7 +79,7 @@ TEST_F(SchedulerConfigTest, SaysWhatDiffusersCannot) {
   auto sample = flow_;
   sample.prediction = "sample";
   EXPECT_FALSE(write_scheduler_config(sample, false).has_value());
-  EXPECT_FALSE(write_scheduler_config({.kind = "reconstruction"}, false).has_value());
+  EXPECT_FALSE(write_scheduler_config(options_of("reconstruction", "sample"), false).has_value());
 }
 
 TEST_F(SchedulerConfigTest, IsFoundBesideTheTransformerOrInIt) {
