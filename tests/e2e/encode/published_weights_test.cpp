@@ -47,9 +47,10 @@ class Pictures:
 
 class PublishedWeightsTest : public testing::TestWithParam<Published> {
  protected:
-  static ProgramResult chiliad(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), CHILIAD_BIN_DIR "/chiliad");
-    return Program(arguments, {}).wait();
+  static ProgramResult chiliad(const std::vector<std::string>& arguments) {
+    std::vector<std::string> all{CHILIAD_BIN_DIR "/chiliad"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return Program(all, {}).wait();
   }
   static fs::path golden() { return golden_kit() / GetParam().golden; }
   [[nodiscard]] std::string path(const char* name) const { return (folder_.path() / name).string(); }

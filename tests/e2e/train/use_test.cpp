@@ -14,9 +14,10 @@ using testing::HasSubstr;
 
 class UseTest : public testing::Test {
  protected:
-  ProgramResult chiliad(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), CHILIAD_BIN_DIR "/chiliad");
-    return Program(arguments, {}).wait();
+  ProgramResult chiliad(const std::vector<std::string>& arguments) {
+    std::vector<std::string> all{CHILIAD_BIN_DIR "/chiliad"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return Program(all, {}).wait();
   }
 
   TrainJob job_{3};
