@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <set>
 #include <thread>
 #include <unordered_set>
 
@@ -77,7 +78,7 @@ class CacheOwner::Impl {
   std::unordered_set<Digest, DigestHash> fetching_;  // or given up
   // Of the blocks known: last step of each, and their bytes that the future holds.
   std::unordered_map<Digest, std::pair<int64_t, int64_t>, DigestHash> known_;
-  std::deque<std::pair<int64_t, Digest>> known_until_;  // each once, with a step not after its last
+  std::set<std::pair<int64_t, Digest>> known_until_;  // each once, with a step not after its last
   int64_t known_bytes_ = 0;
   int64_t now_ = 0;
 
@@ -143,7 +144,7 @@ void CacheOwner::Impl::add_step(int64_t step, std::vector<BlockSpec> blocks) {
     auto [at, is_new] = known_.try_emplace(key, step, spec.length);
     if (is_new) {
       known_bytes_ += spec.length;
-      known_until_.emplace_back(step, key);
+      known_until_.emplace(step, key);
     }
     const bool again = step - at->second.first > kApart;
     at->second.first = step;
@@ -158,14 +159,14 @@ void CacheOwner::Impl::reached(int64_t step) {
   if (step <= now_) return;
   now_ = step;
   future_.reached(step);
-  while (!known_until_.empty() && known_until_.front().first < step) {
-    const auto found = known_.find(known_until_.front().second);
-    known_until_.pop_front();
+  while (!known_until_.empty() && known_until_.begin()->first < step) {
+    const auto found = known_.find(known_until_.begin()->second);
+    known_until_.erase(known_until_.begin());
     if (found->second.first < step) {
       known_bytes_ -= found->second.second;
       known_.erase(found);
     } else {
-      known_until_.emplace_back(found->second.first, found->first);  // used again since
+      known_until_.emplace(found->second.first, found->first);  // used again since
     }
   }
   changed_.notify_all();
