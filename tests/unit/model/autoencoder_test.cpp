@@ -258,7 +258,7 @@ TEST(AutoencoderTilingTest, TilesThatCannotBeAreRefused) {
   const auto model = make();
   for (const AutoencoderTiling& tiling : {AutoencoderTiling{30, 8}, {32, 32}, {32, 6}, {0, 8}, {-32, 0}}) {
     EXPECT_THAT(message_of([&] { (void)model.decode(latents(6, 5), tiling); }),
-                testing::HasSubstr("autoencoder.tiling: tile and overlap: expected multiples of 4"));
+                testing::HasSubstr("encoders.tile: tile and tile_overlap: expected multiples of 4"));
   }
 }
 
