@@ -2,7 +2,9 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <string>
 
 #include "chiliad/device/memory_meter.h"
 #include "chiliad/ops/cpu/parallel.h"
@@ -66,9 +68,14 @@ void expect_near(int64_t measured, int64_t predicted, double tolerance, const st
       << what;
 }
 
+/// On AMD libtorch's products and convolutions with few columns take memory that the tape does not know yet.
+bool is_unpredicted_end(const std::string& layer) {
+  if (!ops::cpu::takes_fp32()) return false;  // not AMD
+  const std::array<const char*, 4> ends{"head", "proj_out", "conv_in", "conv_out"};
+  return std::any_of(ends.begin(), ends.end(), [&](const char* end) { return layer.ends_with(end); });
+}
+
 TEST_P(LayerMemoryTest, IsWhatTheTapeSays) {
-  if (ops::cpu::takes_fp32())  // AMD
-    GTEST_SKIP() << "heads take more memory than the tape says where fp32 products are ours: to be predicted";
   const auto& [name, options, shape] = GetParam();
   const double work = spec::is_autoencoder(options) ? kConvolutionTolerance : kTolerance;
   device::MemoryMeter meter;
@@ -88,6 +95,7 @@ TEST_P(LayerMemoryTest, IsWhatTheTapeSays) {
       const auto& mode = predicted.of(recompute);
       const std::string what = layer->decl().name + ", " + kNames[static_cast<size_t>(recompute)] + ": ";
       expect_near(found.mode.kept, mode.kept + predicted.all_outputs(), kTolerance, what + "kept");
+      if (is_unpredicted_end(layer->decl().name)) continue;
       expect_near(found.mode.forward, mode.forward, work, what + "forward");
       expect_near(found.mode.backward, mode.backward, work, what + "backward");
     }
