@@ -11,6 +11,7 @@
 #include <string>
 
 #include "chiliad/base/error_kinds.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 #include "chiliad/ipc/child_process.h"
 #include "chiliad/spec/extension_json.h"
@@ -69,7 +70,7 @@ spec::Extensions ask_worker(const spec::ExtensionRequest& request) {
                                                 status.has_value() ? "ended with " + status->to_string()
                                                                    : "did not answer within 2 minutes"));
   const std::string answer = io::read_text(exchange.answer(), kMostAnswerBytes);
-  const auto json = nlohmann::json::parse(answer);
+  const auto json = parse_json<nlohmann::json>(answer);
   if (json.contains("error"))
     throw_error(kind_from_name(json["kind"].get<std::string>()), "", json["error"].get<std::string>());
   return spec::extensions_from_json(answer);

@@ -14,6 +14,7 @@
 #include "apps/chiliad/tensor_side.h"
 #include "apps/chiliad/verbs.h"
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/checkpoint/reader.h"
 #include "chiliad/spec/run_file.h"
 
@@ -212,7 +213,7 @@ int run(const Arguments& arguments) {
            {"not_finite", {finding.distance.no_numbers_in_first, finding.distance.no_numbers_in_second}}});
     }
     for (const auto& option : options) page["options"][option.key] = {option.old_value, option.new_value};
-    fmt::print("{}\n", page.dump());
+    fmt::print("{}\n", json_text(page));
   } else {
     print_text(arguments,
                fmt::format("{} and {}: {} of {} tensors differ", first.words(), second.words(),
@@ -224,23 +225,23 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_ckpt_diff(CLI::App& parent, Action& action) {
+void add_ckpt_diff(Verb& parent) {
   auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
-  auto* verb = parent.add_subcommand(
+  Verb verb = parent.add(
       "diff", "Compares checkpoints or published weights: tensors by digest, then values, and run files");
-  verb->add_option("A", arguments->a,
-                   "A checkpoint, a run directory (its newest good one), or a folder of weights in the "
-                   "Hugging Face layout")
-      ->required();
-  verb->add_option("B", arguments->b, "Another")->required();
-  verb->add_option("--lines", arguments->most_lines, "Most tensors that are listed")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
-      ->capture_default_str();
-  verb->add_flag("--json", arguments->json, "Prints the result as one JSON object");
-  verb->footer(
+  verb.option("A", arguments->a,
+              "A checkpoint, a run directory (its newest good one), or a folder of weights in the "
+              "Hugging Face layout")
+      .required();
+  verb.option("B", arguments->b, "Another").required();
+  verb.option("--lines", arguments->most_lines, "Most tensors that are listed")
+      .within(int64_t{1}, int64_t{1} << 40)
+      .show_default();
+  verb.flag("--json", arguments->json, "Prints the result as one JSON object");
+  verb.footer(
       "Example: chiliad ckpt diff runs/a runs/b\nBeside a folder of weights, moments and averages are left "
       "out.\nExit code 1 where a tensor differs.");
-  verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+  verb.run([arguments] { return run(*arguments); });
 }
 
 }  // namespace chiliad::cli

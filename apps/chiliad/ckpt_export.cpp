@@ -9,6 +9,7 @@
 
 #include "apps/chiliad/verbs.h"
 #include "chiliad/base/clock.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/units.h"
 #include "chiliad/checkpoint/export.h"
 #include "chiliad/checkpoint/reader.h"
@@ -45,12 +46,11 @@ int run(const Arguments& arguments) {
                                  [&](int64_t done, int64_t total) { progress.update(done, total, ""); });
   progress.finish();
   if (arguments.json) {
-    fmt::print("{}\n", nlohmann::ordered_json{{"checkpoint", checkpoint.path().string()},
-                                              {"folder", arguments.to},
-                                              {"tensors", report.num_tensors},
-                                              {"bytes", report.num_bytes},
-                                              {"files", report.num_files}}
-                           .dump());
+    fmt::print("{}\n", json_text(nlohmann::ordered_json{{"checkpoint", checkpoint.path().string()},
+                                                        {"folder", arguments.to},
+                                                        {"tensors", report.num_tensors},
+                                                        {"bytes", report.num_bytes},
+                                                        {"files", report.num_files}}));
   } else {
     fmt::print("{}: {} tensors of step {}, {} in {} file{}\n", arguments.to, report.num_tensors,
                checkpoint.step(), format_bytes(report.num_bytes), report.num_files,
@@ -64,33 +64,28 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_ckpt_export(CLI::App& parent, Action& action) {
+void add_ckpt_export(Verb& parent) {
   auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
-  auto* verb = parent.add_subcommand("export", "Writes the model of a checkpoint in the Hugging Face layout");
-  verb->add_option("CKPT", arguments->checkpoint, "A checkpoint, or a run directory: its newest good one")
-      ->required();
-  verb->add_option("--to", arguments->to, "Folder to make")->required();
-  verb->add_option("--dtype", arguments->dtype, "Type of the values")
-      ->check(CLI::IsMember({"fp32", "bf16"}))
-      ->capture_default_str();
-  verb->add_flag("--average", arguments->average,
-                 "The moving average (optimizer.ema) in place of the weights");
-  verb->add_option("--file-bytes", arguments->file_bytes, "Most bytes of one file; more make an index")
-      ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 50))
-      ->capture_default_str();
-  auto* scale =
-      verb->add_option("--latent-scale", arguments->latent_scale,
-                       "Of autoencoders, for their config.json: models see (latent - shift) * scale; "
-                       "`chiliad encode` says which at its end; default 1")
-          ->check(CLI::PositiveNumber);
-  verb->add_option("--latent-shift", arguments->latent_shift, "See --latent-scale")
-      ->check(CLI::Range(-1e6, 1e6))
-      ->needs(scale);
-  verb->add_flag("--quiet", arguments->quiet, "No progress");
-  verb->add_flag("--json", arguments->json, "Prints the result as one JSON object");
-  verb->footer("Example: chiliad ckpt export runs/text --to text-model --dtype bf16");
-  verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+  Verb verb = parent.add("export", "Writes the model of a checkpoint in the Hugging Face layout");
+  verb.option("CKPT", arguments->checkpoint, "A checkpoint, or a run directory: its newest good one")
+      .required();
+  verb.option("--to", arguments->to, "Folder to make").required();
+  verb.option("--dtype", arguments->dtype, "Type of the values").one_of({"fp32", "bf16"}).show_default();
+  verb.flag("--average", arguments->average, "The moving average (optimizer.ema) in place of the weights");
+  verb.option("--file-bytes", arguments->file_bytes, "Most bytes of one file; more make an index")
+      .bytes()
+      .within(int64_t{1}, int64_t{1} << 50)
+      .show_default();
+  const Option scale =
+      verb.option("--latent-scale", arguments->latent_scale,
+                  "Of autoencoders, for their config.json: models see (latent - shift) * scale; "
+                  "`chiliad encode` says which at its end; default 1")
+          .positive();
+  verb.option("--latent-shift", arguments->latent_shift, "See --latent-scale").within(-1e6, 1e6).needs(scale);
+  verb.flag("--quiet", arguments->quiet, "No progress");
+  verb.flag("--json", arguments->json, "Prints the result as one JSON object");
+  verb.footer("Example: chiliad ckpt export runs/text --to text-model --dtype bf16");
+  verb.run([arguments] { return run(*arguments); });
 }
 
 }  // namespace chiliad::cli

@@ -11,6 +11,7 @@
 #include "apps/chiliad/verbs.h"
 #include "chiliad/base/clock.h"
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/units.h"
 #include "chiliad/checkpoint/import.h"
 #include "chiliad/checkpoint/reader.h"
@@ -32,14 +33,15 @@ std::string first_state(const spec::RunFile& file, const Arguments& arguments) {
   const auto inputs = loader::open_inputs(file, index);
   make_token_columns(file, index, inputs, arguments.run.quiet);
   const auto plan = loader::open_plan(file, index, inputs);
-  const nlohmann::json state{{"step", 0},
-                             {"updates", 0},
-                             {"items_seen", 0},
-                             {"bad_seen", 0},
-                             {"seed", file.run.seed},
-                             {"cursor", nlohmann::json::parse(plan.cursor(0, stepplan::Journal()).to_json())},
-                             {"journal", ""}};
-  return state.dump();
+  const nlohmann::json state{
+      {"step", 0},
+      {"updates", 0},
+      {"items_seen", 0},
+      {"bad_seen", 0},
+      {"seed", file.run.seed},
+      {"cursor", parse_json<nlohmann::json>(plan.cursor(0, stepplan::Journal()).to_json())},
+      {"journal", ""}};
+  return json_text(state);
 }
 
 void check_no_checkpoints(const supervise::RunDirectory& directory) {
@@ -71,12 +73,11 @@ int run(const Arguments& arguments) {
                                  [&](int64_t done, int64_t total) { progress.update(done, total, ""); });
   progress.finish();
   if (arguments.run.json) {
-    fmt::print("{}\n", nlohmann::ordered_json{{"checkpoint", report.path.string()},
-                                              {"from", source.path().string()},
-                                              {"tensors", report.num_tensors},
-                                              {"bytes", report.num_bytes},
-                                              {"config_compared", compared}}
-                           .dump());
+    fmt::print("{}\n", json_text(nlohmann::ordered_json{{"checkpoint", report.path.string()},
+                                                        {"from", source.path().string()},
+                                                        {"tensors", report.num_tensors},
+                                                        {"bytes", report.num_bytes},
+                                                        {"config_compared", compared}}));
     return 0;
   }
   fmt::print("{}: {} tensors of {}, {} with moments and averages{}\n", report.path.string(),
@@ -89,21 +90,19 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_ckpt_import(CLI::App& parent, Action& action) {
+void add_ckpt_import(Verb& parent) {
   auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
-  auto* verb = parent.add_subcommand(
-      "import", "Makes a checkpoint of step 0 from published weights (Hugging Face layout)");
-  verb->add_option("FOLDER", arguments->from, "Folder, .safetensors file or index.json of the weights")
-      ->required();
-  verb->add_option("--run", arguments->run.run_file, "Run file of the run that goes on from them")
-      ->required();
-  add_overrides(*verb, arguments->run);
-  verb->add_flag("--quiet", arguments->run.quiet, "No progress");
-  verb->add_flag("--json", arguments->run.json, "Prints the result as one JSON object");
-  verb->footer(
+  Verb verb =
+      parent.add("import", "Makes a checkpoint of step 0 from published weights (Hugging Face layout)");
+  verb.option("FOLDER", arguments->from, "Folder, .safetensors file or index.json of the weights").required();
+  verb.option("--run", arguments->run.run_file, "Run file of the run that goes on from them").required();
+  add_overrides(verb, arguments->run);
+  verb.flag("--quiet", arguments->run.quiet, "No progress");
+  verb.flag("--json", arguments->run.json, "Prints the result as one JSON object");
+  verb.footer(
       "Example: chiliad ckpt import pixart-model --run run.yaml && chiliad train run.yaml\n"
       "Every tensor must be explained, and every parameter there in its shape; other types become fp32.");
-  verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+  verb.run([arguments] { return run(*arguments); });
 }
 
 }  // namespace chiliad::cli

@@ -6,6 +6,7 @@
 
 #include "apps/chiliad/ckpt_folder.h"
 #include "apps/chiliad/verbs.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/checkpoint/reader.h"
 
 namespace chiliad::cli {
@@ -22,7 +23,7 @@ int run(const std::string& folder, bool json) {
                       {"committed", entry.committed},
                       {"problem", entry.problem}});
     }
-    fmt::print("{}\n", page.dump());
+    fmt::print("{}\n", json_text(page));
     return 0;
   }
   if (entries.empty()) fmt::print("{}: no checkpoint\n", folder);
@@ -37,18 +38,17 @@ int run(const std::string& folder, bool json) {
 
 }  // namespace
 
-void add_ckpt_ls(CLI::App& parent, Action& action) {
+void add_ckpt_ls(Verb& parent) {
   struct Arguments {
     std::string folder;
     bool json = false;
   };
   auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
-  auto* verb = parent.add_subcommand("ls", "Lists checkpoints, newest first, without reading their payload");
-  verb->add_option("DIR", arguments->folder, "Run directory or its checkpoints/")->required();
-  verb->add_flag("--json", arguments->json, "Prints the result as a JSON array");
-  verb->footer("Example: chiliad ckpt ls runs/cats");
-  verb->callback(
-      [arguments, &action] { action = [arguments] { return run(arguments->folder, arguments->json); }; });
+  Verb verb = parent.add("ls", "Lists checkpoints, newest first, without reading their payload");
+  verb.option("DIR", arguments->folder, "Run directory or its checkpoints/").required();
+  verb.flag("--json", arguments->json, "Prints the result as a JSON array");
+  verb.footer("Example: chiliad ckpt ls runs/cats");
+  verb.run([arguments] { return run(arguments->folder, arguments->json); });
 }
 
 }  // namespace chiliad::cli

@@ -8,6 +8,7 @@
 
 #include "apps/chiliad/ckpt_folder.h"
 #include "apps/chiliad/verbs.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/checkpoint/commit.h"
 #include "chiliad/checkpoint/reader.h"
 #include "chiliad/io/file.h"
@@ -31,7 +32,7 @@ int run(const Arguments& arguments) {
   checkpoint::prune(folder, arguments.keep);
   const auto after = checkpoint::list(folder).size();
   if (arguments.json) {
-    fmt::print("{}\n", nlohmann::ordered_json{{"removed", before - after}, {"kept", after}}.dump());
+    fmt::print("{}\n", json_text(nlohmann::ordered_json{{"removed", before - after}, {"kept", after}}));
   } else {
     fmt::print("{}: {} removed, {} kept\n", folder.string(), before - after, after);
   }
@@ -40,16 +41,16 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_ckpt_prune(CLI::App& parent, Action& action) {
+void add_ckpt_prune(Verb& parent) {
   auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
-  auto* verb = parent.add_subcommand("prune", "Removes old checkpoints and remains of unfinished ones");
-  verb->add_option("DIR", arguments->folder, "Run directory or its checkpoints/")->required();
-  verb->add_option("--keep", arguments->keep, "How many of the newest committed steps stay")
-      ->required()
-      ->check(CLI::Range(1, 1000000));
-  verb->add_flag("--json", arguments->json, "Prints the result as one JSON object");
-  verb->footer("Example: chiliad ckpt prune runs/cats --keep 2");
-  verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+  Verb verb = parent.add("prune", "Removes old checkpoints and remains of unfinished ones");
+  verb.option("DIR", arguments->folder, "Run directory or its checkpoints/").required();
+  verb.option("--keep", arguments->keep, "How many of the newest committed steps stay")
+      .required()
+      .within(1, 1000000);
+  verb.flag("--json", arguments->json, "Prints the result as one JSON object");
+  verb.footer("Example: chiliad ckpt prune runs/cats --keep 2");
+  verb.run([arguments] { return run(*arguments); });
 }
 
 }  // namespace chiliad::cli

@@ -9,6 +9,7 @@
 #include "apps/chiliad/ckpt_folder.h"
 #include "apps/chiliad/verbs.h"
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/units.h"
 #include "chiliad/checkpoint/reader.h"
 
@@ -65,26 +66,23 @@ int run(const std::string& given, bool json) {
     throw InvalidInput(
         given, "holds no committed checkpoint. Give a step-N.gG folder, a run directory or its checkpoints/");
   }
-  if (json) fmt::print("{}\n", page.dump());
+  if (json) fmt::print("{}\n", json_text(page));
   return code;
 }
 
 }  // namespace
 
-void add_ckpt_verify(CLI::App& parent, Action& action) {
+void add_ckpt_verify(Verb& parent) {
   struct Arguments {
     std::string folder;
     bool json = false;
   };
   auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
-  auto* verb =
-      parent.add_subcommand("verify", "Reads checkpoints to the last byte: checksums, digests, coverage");
-  verb->add_option("DIR", arguments->folder, "One checkpoint, a run directory or its checkpoints/")
-      ->required();
-  verb->add_flag("--json", arguments->json, "Prints the result as a JSON array");
-  verb->footer("Example: chiliad ckpt verify runs/cats\nExit code 3 where one is damaged.");
-  verb->callback(
-      [arguments, &action] { action = [arguments] { return run(arguments->folder, arguments->json); }; });
+  Verb verb = parent.add("verify", "Reads checkpoints to the last byte: checksums, digests, coverage");
+  verb.option("DIR", arguments->folder, "One checkpoint, a run directory or its checkpoints/").required();
+  verb.flag("--json", arguments->json, "Prints the result as a JSON array");
+  verb.footer("Example: chiliad ckpt verify runs/cats\nExit code 3 where one is damaged.");
+  verb.run([arguments] { return run(arguments->folder, arguments->json); });
 }
 
 }  // namespace chiliad::cli

@@ -8,6 +8,7 @@
 
 #include "apps/chiliad/verbs.h"
 #include "chiliad/base/clock.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/units.h"
 #include "chiliad/dataset/build_index.h"
 #include "chiliad/dataset/build_tars.h"
@@ -87,7 +88,7 @@ void print_report(const Arguments& arguments, const dataset::TarReport& report, 
                                       {"resized", report.num_resized},
                                       {"dropped", report.dropped},
                                       {"seconds", seconds}};
-    fmt::print("{}\n", page.dump());
+    fmt::print("{}\n", json_text(page));
     return;
   }
   fmt::print("{}: {} of {} samples in {} tars, {}, in {}; {} transcoded, {} resized\n", arguments.out,
@@ -121,50 +122,49 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_data_build(CLI::App& parent, Action& action) {
+void add_data_build(Verb& parent) {
   auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
   auto& options = arguments->options;
-  auto* verb = parent.add_subcommand(
+  Verb verb = parent.add(
       "build", "Writes pictures with captions as tars, checked, filtered and resized, and their index");
-  verb->add_option("--from", arguments->source,
-                   "Index of `chiliad data index`, data that it reads, or parquet: a file, a folder, "
-                   "\"DIR/*.parquet\"")
-      ->required();
-  verb->add_option("--out", arguments->out,
-                   "Folder of tars/ and index/; the same command again goes on after a crash")
-      ->required();
-  verb->add_option("--where", options.where,
-                   fmt::format("Condition over {}", fmt::join(dataset::where_columns(), ", ")));
-  verb->add_option("--longest-side", options.longest_side, "Larger pictures are resized to it, in pixels")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 16));
-  verb->add_option("--shortest-side", options.shortest_side, "The same for the shorter side")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 16));
-  verb->add_option("--quality", options.quality, "Of JPEG where a picture is resized")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  verb->add_flag(
+  verb.option("--from", arguments->source,
+              "Index of `chiliad data index`, data that it reads, or parquet: a file, a folder, "
+              "\"DIR/*.parquet\"")
+      .required();
+  verb.option("--out", arguments->out,
+              "Folder of tars/ and index/; the same command again goes on after a crash")
+      .required();
+  verb.option("--where", options.where,
+              fmt::format("Condition over {}", fmt::join(dataset::where_columns(), ", ")));
+  verb.option("--longest-side", options.longest_side, "Larger pictures are resized to it, in pixels")
+      .within(int64_t{1}, int64_t{1} << 16);
+  verb.option("--shortest-side", options.shortest_side, "The same for the shorter side")
+      .within(int64_t{1}, int64_t{1} << 16);
+  verb.option("--quality", options.quality, "Of JPEG where a picture is resized")
+      .within(1, 100)
+      .show_default();
+  verb.flag(
       "--keep-progressive", arguments->keep_progressive,
       "Progressive JPEG is kept (default: stored as baseline JPEG of the same pixels, quicker to read)");
-  verb->add_option("--drop-duplicates", options.duplicate_bits,
-                   "Drops pictures whose 64-bit hash differs in at most N bits from an earlier one")
-      ->check(CLI::Range(0, 7));
-  verb->add_option(
-      "--image-key", arguments->columns.image,
-      "Column of pictures; of parquet bytes or a struct {bytes, path} (default: image, img, ...)");
-  verb->add_option("--caption-key", arguments->columns.caption,
-                   "Column or field of the caption (default: caption, text, prompt)");
-  verb->add_option("--tar-mib", arguments->tar_mib, "Size of a tar")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
-      ->capture_default_str();
-  verb->add_option("--threads", options.threads, "Threads that read, decode and encode")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
-  verb->add_flag("--json", arguments->json, "Prints the result as one JSON object");
-  verb->add_flag("--quiet", arguments->quiet, "Shows no progress");
-  verb->footer(
+  verb.option("--drop-duplicates", options.duplicate_bits,
+              "Drops pictures whose 64-bit hash differs in at most N bits from an earlier one")
+      .within(0, 7);
+  verb.option("--image-key", arguments->columns.image,
+              "Column of pictures; of parquet bytes or a struct {bytes, path} (default: image, img, ...)");
+  verb.option("--caption-key", arguments->columns.caption,
+              "Column or field of the caption (default: caption, text, prompt)");
+  verb.option("--tar-mib", arguments->tar_mib, "Size of a tar")
+      .within(int64_t{1}, int64_t{1} << 20)
+      .show_default();
+  verb.option("--threads", options.threads, "Threads that read, decode and encode")
+      .within(1, 256)
+      .show_default();
+  verb.flag("--json", arguments->json, "Prints the result as one JSON object");
+  verb.flag("--quiet", arguments->quiet, "Shows no progress");
+  verb.footer(
       "Example: chiliad data build --from photos.index --out photos.built --where \"width >= 256 and aspect "
       "<= 2\"");
-  verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+  verb.run([arguments] { return run(*arguments); });
 }
 
 }  // namespace chiliad::cli

@@ -9,6 +9,7 @@
 
 #include "apps/chiliad/verbs.h"
 #include "chiliad/base/clock.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/units.h"
 #include "chiliad/dataset/bad_summary.h"
 #include "chiliad/dataset/build_index.h"
@@ -41,7 +42,7 @@ void print_report(const dataset::IndexReport& report, const Arguments& arguments
                                       {"bytes_read", report.bytes_read},
                                       {"digest", manifest.digest.hex()},
                                       {"seconds", seconds}};
-    fmt::print("{}\n", page.dump());
+    fmt::print("{}\n", json_text(page));
     return;
   }
   fmt::print("{}: {} samples ({} with findings) in {} shards, layout {}, {} read in {}\n", arguments.out,
@@ -84,46 +85,43 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_data_index(CLI::App& parent, Action& action) {
+void add_data_index(Verb& parent) {
   auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
   std::vector<std::string> layouts{"auto"};
   layouts.insert(layouts.end(), dataset::layout_names().begin(), dataset::layout_names().end());
-  auto* verb =
-      parent.add_subcommand("index", "Makes the index of a data set where it lies; nothing is written there");
-  verb->add_option("PATH", arguments->source,
-                   "Folder of tars, of pictures with captions, of *.jsonl or *.txt documents; or one .tar, "
-                   ".json, .jsonl, "
-                   ".csv or .tsv; or a mixture .yaml of LLaVA-NeXT; or s3://BUCKET/PREFIX, "
-                   "http(s)://HOST/shard-{000..099}.tar")
-      ->required();
-  verb->add_option("--out", arguments->out,
-                   "Folder of the index; the same command again goes on after a crash")
-      ->required();
-  verb->add_option("--layout", arguments->options.layout,
-                   "auto, tuxpaint, image_text, kohya (folders N_name), webdataset, table (metadata.jsonl, "
-                   "CSV), conversations (LLaVA), jsonl or text")
-      ->check(CLI::IsMember(layouts))
-      ->capture_default_str();
-  verb->add_option(
+  Verb verb = parent.add("index", "Makes the index of a data set where it lies; nothing is written there");
+  verb.option("PATH", arguments->source,
+              "Folder of tars, of pictures with captions, of *.jsonl or *.txt documents; or one .tar, "
+              ".json, .jsonl, "
+              ".csv or .tsv; or a mixture .yaml of LLaVA-NeXT; or s3://BUCKET/PREFIX, "
+              "http(s)://HOST/shard-{000..099}.tar")
+      .required();
+  verb.option("--out", arguments->out, "Folder of the index; the same command again goes on after a crash")
+      .required();
+  verb.option("--layout", arguments->options.layout,
+              "auto, tuxpaint, image_text, kohya (folders N_name), webdataset, table (metadata.jsonl, "
+              "CSV), conversations (LLaVA), jsonl or text")
+      .one_of(layouts)
+      .show_default();
+  verb.option(
       "--images", arguments->images,
       "Folder of the pictures that a .json, .jsonl, .csv, .tsv or mixture names (default: where it lies)");
-  verb->add_option(
-      "--image-key", arguments->options.image_key,
-      "Field or column of the picture's name (default: file_name, image, image_path, path, ...)");
-  verb->add_option("--caption-key", arguments->options.caption_key,
-                   "Field or column of the caption (default: caption, text, prompt)");
-  verb->add_option("--threads", arguments->options.threads, "Threads that read and hash")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
-  verb->add_flag("--replace", arguments->options.replace,
-                 "The folder may hold the index of another source, which is lost");
-  verb->add_flag("--json", arguments->json, "Prints the result as one JSON object");
-  verb->add_flag("--quiet", arguments->quiet, "Shows no progress");
-  verb->footer(
+  verb.option("--image-key", arguments->options.image_key,
+              "Field or column of the picture's name (default: file_name, image, image_path, path, ...)");
+  verb.option("--caption-key", arguments->options.caption_key,
+              "Field or column of the caption (default: caption, text, prompt)");
+  verb.option("--threads", arguments->options.threads, "Threads that read and hash")
+      .within(1, 256)
+      .show_default();
+  verb.flag("--replace", arguments->options.replace,
+            "The folder may hold the index of another source, which is lost");
+  verb.flag("--json", arguments->json, "Prints the result as one JSON object");
+  verb.flag("--quiet", arguments->quiet, "Shows no progress");
+  verb.footer(
       "Example: chiliad data index photos --out photos.index\n"
       "         chiliad data index llava.json --images pictures --out llava.index\n"
       "         chiliad data index s3://bucket/set --out set.index");
-  verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+  verb.run([arguments] { return run(*arguments); });
 }
 
 }  // namespace chiliad::cli

@@ -8,6 +8,7 @@
 #include "apps/chiliad/run_setup.h"
 #include "apps/chiliad/verbs.h"
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 #include "chiliad/observe/terminal_progress.h"
 #include "chiliad/stepplan/offline_packs.h"
@@ -73,7 +74,7 @@ int run(const Arguments& arguments) {
                                       {"windows", packs.group_sizes().size()},
                                       {"max_tokens", packs.max_tokens()},
                                       {"fill", packs.fill()}};
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}\n", json_text(json, 2));
     return 0;
   }
   fmt::print("{}: {} packs of at most {} positions, {:.1f} % full, of {} samples in {} windows; {} bytes\n",
@@ -85,20 +86,19 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_data_pack(CLI::App& parent, Action& action) {
+void add_data_pack(Verb& parent) {
   auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
-  auto* verb =
-      parent.add_subcommand("pack", "Packs samples beforehand: a small file of lists, for data.packs");
-  verb->add_option("RUN", arguments->run.run_file, "Run file, of mode pack")->required();
-  verb->add_option("--out", arguments->out, "File to write")->required();
-  verb->add_option("--tokens", arguments->tokens,
-                   "Most positions of a pack (default: data.micro_batch_tokens, which must hold one)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24));
-  add_overrides(*verb, arguments->run);
-  verb->add_flag("--json", arguments->run.json, "Prints the result as one JSON object");
-  verb->add_flag("--quiet", arguments->run.quiet, "Shows no progress");
-  verb->footer("Example: chiliad data pack run.yaml --out run.packs");
-  verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+  Verb verb = parent.add("pack", "Packs samples beforehand: a small file of lists, for data.packs");
+  verb.option("RUN", arguments->run.run_file, "Run file, of mode pack").required();
+  verb.option("--out", arguments->out, "File to write").required();
+  verb.option("--tokens", arguments->tokens,
+              "Most positions of a pack (default: data.micro_batch_tokens, which must hold one)")
+      .within(int64_t{1}, int64_t{1} << 24);
+  add_overrides(verb, arguments->run);
+  verb.flag("--json", arguments->run.json, "Prints the result as one JSON object");
+  verb.flag("--quiet", arguments->run.quiet, "Shows no progress");
+  verb.footer("Example: chiliad data pack run.yaml --out run.packs");
+  verb.run([arguments] { return run(*arguments); });
 }
 
 }  // namespace chiliad::cli

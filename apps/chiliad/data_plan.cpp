@@ -7,6 +7,7 @@
 
 #include "apps/chiliad/run_setup.h"
 #include "apps/chiliad/verbs.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/observe/terminal_progress.h"
 #include "chiliad/stepplan/report.h"
 
@@ -60,35 +61,34 @@ int run(const Arguments& arguments) {
     return 0;
   }
   nlohmann::ordered_json all{{"plans", nlohmann::ordered_json::array()}};
-  for (const auto& report : reports) all["plans"].push_back(nlohmann::ordered_json::parse(report.to_json()));
-  fmt::print("{}\n", all.dump(2));
+  for (const auto& report : reports)
+    all["plans"].push_back(parse_json<nlohmann::ordered_json>(report.to_json()));
+  fmt::print("{}\n", json_text(all, 2));
   return 0;
 }
 
 }  // namespace
 
-void add_data_plan(CLI::App& parent, Action& action) {
+void add_data_plan(Verb& parent) {
   auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
-  auto* verb = parent.add_subcommand(
-      "plan", "Plans an epoch without a device: steps, padding, balance, coverage, shuffle");
-  verb->add_option("RUN", arguments->run.run_file, "Run file")->required();
-  verb->add_option("--ranks", arguments->ranks,
-                   "Data-parallel ranks, several as 8,64,1024 (default: those of section parallel)")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 65536));
-  verb->add_option("--wait", arguments->wait,
-                   "Where ranks wait for each other (default: as the layout of section parallel): "
-                   "step (replicas) or slot (sharded parameters)")
-      ->check(CLI::IsMember({"step", "slot"}));
-  verb->add_option("--epoch", arguments->epoch, "Which epoch")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  add_overrides(*verb, arguments->run);
-  verb->add_flag("--json", arguments->run.json,
-                 "Prints the result as one JSON object; of several --ranks a list, plans");
-  verb->add_flag("--quiet", arguments->run.quiet, "Shows no progress");
-  verb->footer("Example: chiliad data plan run.yaml --ranks 8");
-  verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+  Verb verb =
+      parent.add("plan", "Plans an epoch without a device: steps, padding, balance, coverage, shuffle");
+  verb.option("RUN", arguments->run.run_file, "Run file").required();
+  verb.option("--ranks", arguments->ranks,
+              "Data-parallel ranks, several as 8,64,1024 (default: those of section parallel)")
+      .comma_list()
+      .within(1, 65536);
+  verb.option("--wait", arguments->wait,
+              "Where ranks wait for each other (default: as the layout of section parallel): "
+              "step (replicas) or slot (sharded parameters)")
+      .one_of({"step", "slot"});
+  verb.option("--epoch", arguments->epoch, "Which epoch").not_negative().show_default();
+  add_overrides(verb, arguments->run);
+  verb.flag("--json", arguments->run.json,
+            "Prints the result as one JSON object; of several --ranks a list, plans");
+  verb.flag("--quiet", arguments->run.quiet, "Shows no progress");
+  verb.footer("Example: chiliad data plan run.yaml --ranks 8");
+  verb.run([arguments] { return run(*arguments); });
 }
 
 }  // namespace chiliad::cli

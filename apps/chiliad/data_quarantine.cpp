@@ -12,6 +12,7 @@
 #include "apps/chiliad/verbs.h"
 #include "chiliad/base/clock.h"
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/log.h"
 #include "chiliad/checkpoint/reader.h"
 #include "chiliad/features/column.h"
@@ -63,7 +64,7 @@ std::set<int64_t> settled_samples(const supervise::RunDirectory& run) {
     log_warn("checkpoint {} cannot be used: {}", path, why);
   });
   if (!newest.has_value()) return samples;
-  const auto state = nlohmann::json::parse(newest->state());
+  const auto state = parse_json<nlohmann::json>(newest->state());
   const auto journal = stepplan::Journal::from_jsonl(state.at("journal").get<std::string>());
   for (const auto& amendment : journal.amendments()) samples.insert(amendment.sample);
   return samples;
@@ -116,23 +117,22 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_data_quarantine(CLI::App& parent, Action& action) {
+void add_data_quarantine(Verb& parent) {
   auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
-  auto* verb = parent.add_subcommand(
+  Verb verb = parent.add(
       "quarantine",
       "Looks again at the items that a run left out: an HTML page of what, why, and whether still");
-  verb->add_option("RUN_DIR", arguments->folder, "Run directory; the run may be going on")->required();
-  verb->add_option("--out", arguments->out, "The page (default: quarantine.html in the run directory)");
-  verb->add_option("--index", arguments->index, "The index, where it moved since");
-  verb->add_option("--max-items", arguments->max_items, "Items shown at most")->capture_default_str();
-  verb->add_flag(
-      "--release", arguments->release,
-      "Uses items again that are good now and that no checkpoint has left out yet; the run must not "
-      "be going on");
-  verb->add_flag("--json", arguments->json, "Prints the result as one JSON object");
-  verb->add_flag("--quiet", arguments->quiet, "Shows no progress");
-  verb->footer("Example: chiliad data quarantine runs/cats --out bad.html");
-  verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+  verb.option("RUN_DIR", arguments->folder, "Run directory; the run may be going on").required();
+  verb.option("--out", arguments->out, "The page (default: quarantine.html in the run directory)");
+  verb.option("--index", arguments->index, "The index, where it moved since");
+  verb.option("--max-items", arguments->max_items, "Items shown at most").show_default();
+  verb.flag("--release", arguments->release,
+            "Uses items again that are good now and that no checkpoint has left out yet; the run must not "
+            "be going on");
+  verb.flag("--json", arguments->json, "Prints the result as one JSON object");
+  verb.flag("--quiet", arguments->quiet, "Shows no progress");
+  verb.footer("Example: chiliad data quarantine runs/cats --out bad.html");
+  verb.run([arguments] { return run(*arguments); });
 }
 
 }  // namespace chiliad::cli

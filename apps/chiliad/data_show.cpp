@@ -8,6 +8,7 @@
 #include "apps/chiliad/block_cache.h"
 #include "apps/chiliad/run_setup.h"
 #include "apps/chiliad/verbs.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 #include "chiliad/loader/item_loader.h"
 #include "chiliad/loader/journal_file.h"
@@ -95,14 +96,13 @@ int run(const Arguments& arguments) {
     options.original = [&](const auto& item, auto bucket) { return original(items, item, bucket); };
   io::write_atomic(out, report::step_page(index, ranks, options));
   if (arguments.run.json) {
-    fmt::print("{}\n", nlohmann::ordered_json{{"out", out},
-                                              {"step", arguments.step},
-                                              {"epoch", ranks.front().epoch},
-                                              {"ranks", num_ranks},
-                                              {"items", ranks.front().num_items},
-                                              {"digest", ranks.front().digest.hex()},
-                                              {"bad", num_bad}}
-                           .dump());
+    fmt::print("{}\n", json_text(nlohmann::ordered_json{{"out", out},
+                                                        {"step", arguments.step},
+                                                        {"epoch", ranks.front().epoch},
+                                                        {"ranks", num_ranks},
+                                                        {"items", ranks.front().num_items},
+                                                        {"digest", ranks.front().digest.hex()},
+                                                        {"bad", num_bad}}));
   } else {
     fmt::print("{}: {} items of step {} on {} ranks{}\n", out, ranks.front().num_items, arguments.step,
                num_ranks, num_bad > 0 ? fmt::format(", {} found bad", num_bad) : "");
@@ -112,26 +112,23 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_data_show(CLI::App& parent, Action& action) {
+void add_data_show(Verb& parent) {
   auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
-  auto* verb = parent.add_subcommand(
+  Verb verb = parent.add(
       "show", "Writes an HTML page of exactly what the model will see in a step: crops, captions, tokens");
-  verb->add_option("RUN", arguments->run.run_file, "Run file")->required();
-  verb->add_option("--step", arguments->step, "Number of the step in the plan, from 0")
-      ->required()
-      ->check(CLI::Range(int64_t{0}, int64_t{1'000'000'000}));
-  verb->add_option("--ranks", arguments->num_ranks,
-                   "Data-parallel ranks (default: those of section parallel)")
-      ->check(CLI::Range(1, 65536));
-  verb->add_option("--max-items", arguments->max_items, "Items shown at most")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  verb->add_option("--out", arguments->out, "The page (default: NAME-step-N.html in this folder)");
-  add_overrides(*verb, arguments->run);
-  verb->add_flag("--json", arguments->run.json, "Prints the result as one JSON object");
-  verb->add_flag("--quiet", arguments->run.quiet, "Shows no progress");
-  verb->footer("Example: chiliad data show run.yaml --step 100 --ranks 2 --out step-100.html");
-  verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+  verb.option("RUN", arguments->run.run_file, "Run file").required();
+  verb.option("--step", arguments->step, "Number of the step in the plan, from 0")
+      .required()
+      .within(int64_t{0}, int64_t{1'000'000'000});
+  verb.option("--ranks", arguments->num_ranks, "Data-parallel ranks (default: those of section parallel)")
+      .within(1, 65536);
+  verb.option("--max-items", arguments->max_items, "Items shown at most").within(1, 1'000'000).show_default();
+  verb.option("--out", arguments->out, "The page (default: NAME-step-N.html in this folder)");
+  add_overrides(verb, arguments->run);
+  verb.flag("--json", arguments->run.json, "Prints the result as one JSON object");
+  verb.flag("--quiet", arguments->run.quiet, "Shows no progress");
+  verb.footer("Example: chiliad data show run.yaml --step 100 --ranks 2 --out step-100.html");
+  verb.run([arguments] { return run(*arguments); });
 }
 
 }  // namespace chiliad::cli

@@ -6,6 +6,7 @@
 
 #include "apps/chiliad/run_setup.h"
 #include "apps/chiliad/verbs.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/dataset/stats.h"
 #include "chiliad/index/index.h"
 #include "chiliad/io/file.h"
@@ -25,8 +26,8 @@ void print_json(const index::Manifest& manifest, const dataset::Stats& stats, co
   nlohmann::ordered_json page{
       {"layout", manifest.layout}, {"root", manifest.root}, {"digest", manifest.digest.hex()}};
   if (!html.empty()) page["html"] = html;
-  page.update(nlohmann::ordered_json::parse(dataset::to_json(stats)));
-  fmt::print("{}\n", page.dump());
+  page.update(parse_json<nlohmann::ordered_json>(dataset::to_json(stats)));
+  fmt::print("{}\n", json_text(page));
 }
 
 void print_table(const index::Manifest& manifest, const dataset::Stats& stats) {
@@ -50,19 +51,18 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_data_stats(CLI::App& parent, Action& action) {
+void add_data_stats(Verb& parent) {
   auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
-  auto* verb =
-      parent.add_subcommand("stats", "Shows what an index holds: counts, shapes, captions by language");
-  verb->add_option("DIR", arguments->folder, "Folder made by `chiliad data index`")->required();
-  verb->add_option("--html", arguments->html,
-                   "Also writes a page: histograms, some pictures, and those that stand out");
-  verb->add_option("--max-pictures", arguments->max_pictures, "Pictures drawn for the page at most")
-      ->check(CLI::Range(0, 10'000))
-      ->capture_default_str();
-  verb->add_flag("--json", arguments->json, "Prints the result as one JSON object");
-  verb->footer("Example: chiliad data stats photos.index --html photos.html");
-  verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+  Verb verb = parent.add("stats", "Shows what an index holds: counts, shapes, captions by language");
+  verb.option("DIR", arguments->folder, "Folder made by `chiliad data index`").required();
+  verb.option("--html", arguments->html,
+              "Also writes a page: histograms, some pictures, and those that stand out");
+  verb.option("--max-pictures", arguments->max_pictures, "Pictures drawn for the page at most")
+      .within(0, 10'000)
+      .show_default();
+  verb.flag("--json", arguments->json, "Prints the result as one JSON object");
+  verb.footer("Example: chiliad data stats photos.index --html photos.html");
+  verb.run([arguments] { return run(*arguments); });
 }
 
 }  // namespace chiliad::cli

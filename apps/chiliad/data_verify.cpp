@@ -10,6 +10,7 @@
 #include "apps/chiliad/run_setup.h"
 #include "apps/chiliad/verbs.h"
 #include "chiliad/base/clock.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/log.h"
 #include "chiliad/base/units.h"
 #include "chiliad/dataset/bad_list.h"
@@ -43,7 +44,7 @@ void print_json(const dataset::VerifyReport& report, const index::Index& index) 
   for (const auto& problem : report.problems) {
     page["findings"].push_back({{"key", problem.key}, {"file", problem.file}, {"reason", problem.what}});
   }
-  fmt::print("{}\n", page.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  fmt::print("{}\n", json_text_replacing(page));
 }
 
 void print_text(const dataset::VerifyReport& report, const std::string& folder) {
@@ -83,22 +84,21 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_data_verify(CLI::App& parent, Action& action) {
+void add_data_verify(Verb& parent) {
   auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
-  auto* verb =
-      parent.add_subcommand("verify", "Reads every byte that an index names and compares its checksum");
-  verb->add_option("DIR", arguments->folder, "Folder made by `chiliad data index`")->required();
-  verb->add_option("--threads", arguments->threads, "Threads that read")->check(CLI::Range(1, 256));
-  verb->add_option("--html", arguments->html,
-                   "Also writes a page: what is damaged, what was refused when it was indexed, and why");
-  verb->add_option("--max-items", arguments->max_items, "Items shown on the page at most")
-      ->check(CLI::Range(0, 10'000))
-      ->capture_default_str();
-  verb->add_flag("--json", arguments->json, "Prints the result as one JSON object");
-  verb->add_flag("--quiet", arguments->quiet, "Shows no progress");
-  verb->footer(
+  Verb verb = parent.add("verify", "Reads every byte that an index names and compares its checksum");
+  verb.option("DIR", arguments->folder, "Folder made by `chiliad data index`").required();
+  verb.option("--threads", arguments->threads, "Threads that read").within(1, 256);
+  verb.option("--html", arguments->html,
+              "Also writes a page: what is damaged, what was refused when it was indexed, and why");
+  verb.option("--max-items", arguments->max_items, "Items shown on the page at most")
+      .within(0, 10'000)
+      .show_default();
+  verb.flag("--json", arguments->json, "Prints the result as one JSON object");
+  verb.flag("--quiet", arguments->quiet, "Shows no progress");
+  verb.footer(
       "Example: chiliad data verify photos.index\nExit code 3 where something is damaged or missing.");
-  verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+  verb.run([arguments] { return run(*arguments); });
 }
 
 }  // namespace chiliad::cli

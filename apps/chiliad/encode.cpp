@@ -17,6 +17,7 @@
 #include "apps/chiliad/verbs.h"
 #include "chiliad/base/clock.h"
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/units.h"
 #include "chiliad/features/part_plan.h"
 #include "chiliad/io/file.h"
@@ -74,7 +75,10 @@ class Crew {
   [[nodiscard]] bool working() {
     bool any = false;
     for (size_t i = 0; i < members_.size(); ++i) {
-      if (!codes_[i].has_value()) codes_[i] = members_[i].wait({});
+      if (!codes_[i].has_value()) {
+        codes_[i] = members_[i].wait({});
+        if (codes_[i].has_value()) report(i, *codes_[i]);
+      }
       any = any || !codes_[i].has_value();
     }
     return any;
@@ -82,20 +86,24 @@ class Crew {
   void stop() {
     for (auto& member : members_) member.signal(SIGTERM);
   }
-  /// The first failure; its message was printed by the process itself.
+  /// Of the first that failed.
   [[nodiscard]] int exit_code() const {
     for (const auto& status : codes_) {
-      if (status->signal != 0) {
-        fmt::print(stderr, "error: encode: a process was ended by {}. The same command goes on\n",
-                   status->to_string());
-        return 4;
-      }
+      if (status->signal != 0) return 4;
       if (status->code != 0) return status->code;
     }
     return 0;
   }
 
  private:
+  /// At once: the others may work for hours. Where it failed by itself, it has said why.
+  void report(size_t i, const ipc::ExitStatus& status) const {
+    if (status.signal == 0 && status.code == 0) return;
+    const std::string others = members_.size() > 1 ? " What the others make is kept." : "";
+    fmt::print(stderr, "error: encode: process {} of {} ended with {}.{} The same command makes the rest\n",
+               i + 1, members_.size(), status.to_string(), others);
+  }
+
   std::vector<ipc::ChildProcess> members_;
   std::vector<std::optional<ipc::ExitStatus>> codes_;
 };
@@ -177,6 +185,12 @@ void print(const Column& column, const features::ColumnSummary& summary,
   fmt::print("\n");
 }
 
+void report(const Column& column, const features::ColumnSummary& summary, const spec::RunFile& file,
+            const RunArguments& arguments, nlohmann::ordered_json& page) {
+  page.push_back(describe(column, summary));
+  if (!arguments.json && !arguments.quiet) print(column, summary, file.encoders);
+}
+
 /// Makes what is missing of the columns of one source. Returns an exit code; `page` gets what there is then.
 int encode_source(const spec::RunFile& file, const RunArguments& arguments, supervise::SignalWatch& signals,
                   nlohmann::ordered_json& page) {
@@ -186,6 +200,14 @@ int encode_source(const spec::RunFile& file, const RunArguments& arguments, supe
   const auto cache = own_block_cache(file, index, 1);
   for (const auto kind : features::kinds_of(file)) {
     const auto column = open_column(file, index, kind, parts);
+    const auto counts = features::count_parts(index, parts);
+    if (column.num_there() == std::ssize(column.paths)) {  // perhaps on a disk that takes no lock
+      const auto there = features::summarise(index, file, column.identity, parts);
+      if (features::is_finished(column.folder, column.identity, counts, there)) {
+        report(column, there, file, arguments, page);
+        continue;
+      }
+    }
     io::make_folders(column.folder);
     const auto lock =
         io::FileLock::try_lock(column.folder / "lock", fmt::format("chiliad encode, process {}", ::getpid()));
@@ -203,9 +225,8 @@ int encode_source(const spec::RunFile& file, const RunArguments& arguments, supe
       if (code != 0) return code == kStopped ? 1 : code;
     }
     const auto summary = features::summarise(index, file, column.identity, parts);
-    features::finish_column(column.folder, column.identity, features::count_parts(index, parts), summary);
-    page.push_back(describe(column, summary));
-    if (!arguments.json && !arguments.quiet) print(column, summary, file.encoders);
+    features::finish_column(column.folder, column.identity, counts, summary);
+    report(column, summary, file, arguments, page);
   }
   return 0;
 }
@@ -225,32 +246,32 @@ int run(const RunArguments& arguments) {
     const int code = encode_source(source, arguments, signals, page);
     if (code != 0) return code;
   }
-  if (arguments.json) fmt::print("{}\n", page.dump());
+  if (arguments.json) fmt::print("{}\n", json_text(page));
   return 0;
 }
 
 }  // namespace
 
-void add_encode(CLI::App& parent, Action& action) {
+void add_encode(Verb& parent) {
   auto arguments = std::make_shared<RunArguments>();  // shared by the parser and the action, until the end
-  auto* verb = parent.add_subcommand(
+  Verb verb = parent.add(
       "encode", "Runs frozen encoders over a data set: latents of pictures, encoded captions as columns");
-  verb->add_option("RUN", arguments->run_file, "Run file with a section encoders")->required();
-  verb->add_option("--nproc", arguments->nproc, "Processes that encode (parallel.nproc)")
-      ->check(CLI::Range(1, 1024));
-  add_overrides(*verb, *arguments);
-  verb->add_option_function<std::string>(
-      "--python",
-      [arguments](const std::string& name) { arguments->overrides.push_back("encoders.text=" + name); },
-      "file.py:Class that encodes the captions (encoders.text)");
-  verb->add_flag("--json", arguments->json, "Prints the result as JSON");
-  verb->add_flag("--quiet", arguments->quiet, "Shows no progress and no result, only errors");
-  verb->footer(
+  verb.option("RUN", arguments->run_file, "Run file with a section encoders").required();
+  verb.option("--nproc", arguments->nproc, "Processes that encode (parallel.nproc)").within(1, 1024);
+  add_overrides(verb, *arguments);
+  auto python = std::make_shared<std::string>();
+  verb.option("--python", *python, "file.py:Class that encodes the captions (encoders.text)");
+  verb.flag("--json", arguments->json, "Prints the result as JSON");
+  verb.flag("--quiet", arguments->quiet, "Shows no progress and no result, only errors");
+  verb.footer(
       "Example: chiliad encode run.yaml --nproc 2\n"
       "The columns lie in the index's folder. What is there is not made again; the same command goes on "
       "after "
       "an interruption.");
-  verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+  verb.run([arguments, python] {
+    if (!python->empty()) arguments->overrides.push_back("encoders.text=" + *python);
+    return run(*arguments);
+  });
 }
 
 }  // namespace chiliad::cli

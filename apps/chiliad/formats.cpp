@@ -8,6 +8,7 @@
 #include <string>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/log.h"
 #include "chiliad/io/file.h"
 #include "chiliad/ipc/child_process.h"
@@ -68,7 +69,7 @@ void settle_formats(spec::RunFile& file, bool starts) {
   io::write_atomic(asked, spec::to_yaml(file));
   measure(asked, measured);
   fs::remove(asked);
-  const auto result = nlohmann::json::parse(io::read_text(measured, kMostBytes));
+  const auto result = parse_json<nlohmann::json>(io::read_text(measured, kMostBytes));
   file.parallel.compute = result.at("compute").get<std::string>();
   file.parallel.products = result.at("products").get<std::string>();
   log_info("measured formats: precision.compute {}, precision.products {} ({})", file.parallel.compute,

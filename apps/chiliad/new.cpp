@@ -86,19 +86,18 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_new(CLI::App& parent, Action& action) {
-  auto* verb = parent.add_subcommand("new", "Writes the skeleton of an extension, with run file and test");
-  verb->require_subcommand(1);
+void add_new(Verb& parent) {
+  Verb verb = parent.add("new", "Writes the skeleton of an extension, with run file and test");
   for (const auto& [kind, help] : {std::pair{"layer", "A layer, and a family that has it in its blocks"},
                                    std::pair{"objective", "A loss on the path of flow matching"},
                                    std::pair{"model", "A model family with blocks of its own"}}) {
     auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
     arguments->kind = kind;
-    auto* made = verb->add_subcommand(kind, help);
-    made->add_option("NAME", arguments->name, "Name in run files: a to z, 0 to 9 and _")->required();
-    made->add_option("--out", arguments->out, "Folder to make (default: NAME)");
-    made->footer(fmt::format("Example: chiliad new {} my_{}", kind, kind));
-    made->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+    Verb made = verb.add(kind, help);
+    made.option("NAME", arguments->name, "Name in run files: a to z, 0 to 9 and _").required();
+    made.option("--out", arguments->out, "Folder to make (default: NAME)");
+    made.footer(fmt::format("Example: chiliad new {} my_{}", kind, kind));
+    made.run([arguments] { return run(*arguments); });
   }
 }
 

@@ -8,6 +8,7 @@
 #include "apps/chiliad/run_setup.h"
 #include "apps/chiliad/verbs.h"
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 #include "chiliad/report/run_page.h"
 #include "chiliad/supervise/launch/run_directory.h"
@@ -59,14 +60,13 @@ int run(const Arguments& arguments) {
                               : arguments.out;
   io::write_atomic(out, report::run_page(run, facts, options));
   if (arguments.json) {
-    fmt::print("{}\n", nlohmann::ordered_json{{"out", out},
-                                              {"state", run.state()},
-                                              {"step", run.step()},
-                                              {"steps", run.steps()},
-                                              {"resumes", run.resumes.size()},
-                                              {"incidents", run.incidents.size()},
-                                              {"problems", run.problems}}
-                           .dump());
+    fmt::print("{}\n", json_text(nlohmann::ordered_json{{"out", out},
+                                                        {"state", run.state()},
+                                                        {"step", run.step()},
+                                                        {"steps", run.steps()},
+                                                        {"resumes", run.resumes.size()},
+                                                        {"incidents", run.incidents.size()},
+                                                        {"problems", run.problems}}));
   } else {
     fmt::print("{}: {}, step {} of {}\n", out, run.state(), run.step(), run.steps());
   }
@@ -75,15 +75,15 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_report(CLI::App& parent, Action& action) {
+void add_report(Verb& parent) {
   auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
-  auto* verb = parent.add_subcommand(
+  Verb verb = parent.add(
       "report", "Writes one HTML page about a run: curves, time, data, incidents, checkpoints, samples");
-  verb->add_option("RUN_DIR", arguments->folder, "Run directory; the run may be going on")->required();
-  verb->add_option("--out", arguments->out, "The page (default: report.html in the run directory)");
-  verb->add_flag("--json", arguments->json, "Prints the result as one JSON object");
-  verb->footer("Example: chiliad report runs/cats --out cats.html");
-  verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+  verb.option("RUN_DIR", arguments->folder, "Run directory; the run may be going on").required();
+  verb.option("--out", arguments->out, "The page (default: report.html in the run directory)");
+  verb.flag("--json", arguments->json, "Prints the result as one JSON object");
+  verb.footer("Example: chiliad report runs/cats --out cats.html");
+  verb.run([arguments] { return run(*arguments); });
 }
 
 }  // namespace chiliad::cli

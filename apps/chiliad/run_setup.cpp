@@ -21,10 +21,9 @@
 
 namespace chiliad::cli {
 
-void add_overrides(CLI::App& verb, RunArguments& arguments) {
-  verb.add_option("--set", arguments.overrides, "section.key=value, over the run file; may be repeated")
-      ->expected(1)
-      ->take_all();
+void add_overrides(Verb& verb, RunArguments& arguments) {
+  verb.option("--set", arguments.overrides, "section.key=value, over the run file; may be repeated")
+      .repeats();
 }
 
 spec::RunFile read_run(const RunArguments& arguments) {

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "apps/command_line/command_line.h"
 #include "chiliad/index/index.h"
 #include "chiliad/loader/run_inputs.h"
 #include "chiliad/spec/run_file.h"
@@ -22,7 +22,7 @@ struct RunArguments {
 };
 
 /// The option --set of a verb over a run file.
-void add_overrides(CLI::App& verb, RunArguments& arguments);
+void add_overrides(Verb& verb, RunArguments& arguments);
 
 /// The run file with its overrides; the run directory is filled in (runs/<stem>).
 [[nodiscard]] spec::RunFile read_run(const RunArguments& arguments);

@@ -13,6 +13,7 @@
 #include "apps/chiliad/verbs.h"
 #include "chiliad/base/clock.h"
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/log.h"
 #include "chiliad/base/units.h"
 #include "chiliad/checkpoint/reader.h"
@@ -39,7 +40,7 @@ struct Arguments {
 };
 
 void print_json(const nlohmann::ordered_json& page) {
-  fmt::print("{}\n", page.dump());
+  fmt::print("{}\n", json_text(page));
 }
 
 /// The newest committed checkpoint, unverified: `--check` is quick.
@@ -254,23 +255,22 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_train(CLI::App& parent, Action& action) {
+void add_train(Verb& parent) {
   auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
-  auto* verb = parent.add_subcommand(
-      "train", "Trains, or resumes from the newest good checkpoint of the run directory");
-  verb->add_option("RUN", arguments->run.run_file, "Run file (see `chiliad docs run-file`)")->required();
-  verb->add_option("--nproc", arguments->run.nproc, "Worker processes on this machine (parallel.nproc)")
-      ->check(CLI::Range(1, 1024));
-  add_overrides(*verb, arguments->run);
-  verb->add_flag("--check", arguments->check, "Validates everything and shows the plan without training");
-  verb->add_flag("--from-scratch", arguments->from_scratch,
-                 "Sets an earlier run of this directory aside and begins anew");
-  verb->add_flag("--json", arguments->run.json, "Prints the result as one JSON object");
-  verb->add_flag("--quiet", arguments->run.quiet, "Shows no progress, only warnings and errors");
-  verb->footer(
+  Verb verb = parent.add("train", "Trains, or resumes from the newest good checkpoint of the run directory");
+  verb.option("RUN", arguments->run.run_file, "Run file (see `chiliad docs run-file`)").required();
+  verb.option("--nproc", arguments->run.nproc, "Worker processes on this machine (parallel.nproc)")
+      .within(1, 1024);
+  add_overrides(verb, arguments->run);
+  verb.flag("--check", arguments->check, "Validates everything and shows the plan without training");
+  verb.flag("--from-scratch", arguments->from_scratch,
+            "Sets an earlier run of this directory aside and begins anew");
+  verb.flag("--json", arguments->run.json, "Prints the result as one JSON object");
+  verb.flag("--quiet", arguments->run.quiet, "Shows no progress, only warnings and errors");
+  verb.footer(
       "Example: chiliad train run.yaml --nproc 2 --set optimizer.lr=3e-4\n"
       "The same command again resumes. SIGINT or SIGTERM saves and leaves; a second one kills.");
-  verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+  verb.run([arguments] { return run(*arguments); });
 }
 
 }  // namespace chiliad::cli

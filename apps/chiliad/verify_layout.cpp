@@ -34,25 +34,24 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_verify_layout(CLI::App& parent, Action& action) {
+void add_verify_layout(Verb& parent) {
   auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
-  auto* verb = parent.add_subcommand(
-      "verify-layout", "Proves that a layout (section parallel) gives the numbers of one device");
-  verb->add_option("RUN", arguments->run.run_file, "Run file")->required();
-  verb->add_option("--nproc", arguments->run.nproc, "Ranks, at most 64 (parallel.nproc)")
-      ->check(CLI::Range(1, 1024));
-  verb->add_option("--steps", arguments->steps, "Steps to compare, from the first one on")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  add_overrides(*verb, arguments->run);
-  verb->add_flag("--json", arguments->run.json, "Prints the result as one JSON object");
-  verb->add_flag("--quiet", arguments->run.quiet, "Shows no progress");
-  verb->footer(
+  Verb verb =
+      parent.add("verify-layout", "Proves that a layout (section parallel) gives the numbers of one device");
+  verb.option("RUN", arguments->run.run_file, "Run file").required();
+  verb.option("--nproc", arguments->run.nproc, "Ranks, at most 64 (parallel.nproc)").within(1, 1024);
+  verb.option("--steps", arguments->steps, "Steps to compare, from the first one on")
+      .within(1, 1000)
+      .show_default();
+  add_overrides(verb, arguments->run);
+  verb.flag("--json", arguments->run.json, "Prints the result as one JSON object");
+  verb.flag("--quiet", arguments->run.quiet, "Shows no progress");
+  verb.footer(
       "Example: chiliad verify-layout run.yaml --nproc 4 --set parallel.dp_shard=2\n"
       "All ranks run as threads of one process, in fp32: beside activations it needs the memory of all "
       "ranks.\n"
       "Writes nothing into the run directory. Exit code 1: the numbers differ.");
-  verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+  verb.run([arguments] { return run(*arguments); });
 }
 
 }  // namespace chiliad::cli

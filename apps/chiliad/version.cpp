@@ -5,6 +5,7 @@
 
 #include "apps/chiliad/verbs.h"
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/supervise/launch/workers.h"
 
 namespace chiliad::cli {
@@ -30,7 +31,7 @@ int run(bool json) {
                                       {"cplusplus", static_cast<int64_t>(__cplusplus)},
                                       {"fault_hooks", kFaults},
                                       {"worker", worker_or_none()}};
-    fmt::print("{}\n", page.dump());
+    fmt::print("{}\n", json_text(page));
   } else {
     fmt::print("chiliad {}{}\n", CHILIAD_VERSION, kFaults ? " (test build with fault hooks)" : "");
   }
@@ -39,12 +40,12 @@ int run(bool json) {
 
 }  // namespace
 
-void add_version(CLI::App& parent, Action& action) {
+void add_version(Verb& parent) {
   auto json = std::make_shared<bool>(false);  // shared by the parser and the action, until the end
-  auto* verb = parent.add_subcommand("version", "Shows version and build");
-  verb->add_flag("--json", *json, "Prints the result as one JSON object");
-  verb->footer("Example: chiliad version --json");
-  verb->callback([json, &action] { action = [json] { return run(*json); }; });
+  Verb verb = parent.add("version", "Shows version and build");
+  verb.flag("--json", *json, "Prints the result as one JSON object");
+  verb.footer("Example: chiliad version --json");
+  verb.run([json] { return run(*json); });
 }
 
 }  // namespace chiliad::cli

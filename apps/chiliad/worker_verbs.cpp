@@ -20,8 +20,8 @@ constexpr std::array<std::pair<const char*, const char*>, 3> kWorkerVerbs{
 
 }  // namespace
 
-void add_worker_verbs(CLI::App& parent) {
-  for (const auto& [name, help] : kWorkerVerbs) parent.add_subcommand(name, help)->prefix_command();
+void add_worker_verbs(Verb& parent) {
+  for (const auto& [name, help] : kWorkerVerbs) parent.add(name, help);
 }
 
 bool is_worker_verb(const std::string& name) {

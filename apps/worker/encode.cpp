@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdlib>
 #include <memory>
@@ -43,17 +42,15 @@ int run_encode(const EncodeArguments& arguments) {
 
 }  // namespace
 
-void add_encode(CLI::App& app, int& code) {
+void add_encode(cli::Verb& app) {
   auto arguments = std::make_shared<EncodeArguments>();  // shared with the callback until the program ends
-  auto* verb = app.add_subcommand("encode", "one share of `chiliad encode`");
-  verb->add_option("run_file", arguments->run_file, "resolved run file")->required();
-  verb->add_option("--kind", arguments->kind, "latents or text")
-      ->check(CLI::IsMember({"latents", "text"}))
-      ->required();
-  verb->add_option("--rank", arguments->share.rank, "which share")->required();
-  verb->add_option("--of", arguments->share.size, "number of shares")->required();
-  verb->add_option("--parent", arguments->parent, "process to end with")->required();
-  verb->callback([arguments, &code] { code = run_encode(*arguments); });
+  cli::Verb verb = app.add("encode", "one share of `chiliad encode`");
+  verb.option("run_file", arguments->run_file, "resolved run file").required();
+  verb.option("--kind", arguments->kind, "latents or text").one_of({"latents", "text"}).required();
+  verb.option("--rank", arguments->share.rank, "which share").required();
+  verb.option("--of", arguments->share.size, "number of shares").required();
+  verb.option("--parent", arguments->parent, "process to end with").required();
+  verb.run([arguments] { return run_encode(*arguments); });
 }
 
 }  // namespace chiliad::worker

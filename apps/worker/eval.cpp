@@ -1,10 +1,10 @@
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "apps/worker/verbs.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/checkpoint/reader.h"
 #include "chiliad/device/tensor.h"
 #include "chiliad/generate/inference_model.h"
@@ -57,7 +57,7 @@ int run_eval(const EvalArguments& arguments) {
                                 {"top10", report.top},
                                 {"top10_shuffled", report.top_shuffled},
                                 {"asked", report.captions}};
-    fmt::print("{}\n", result.dump());
+    fmt::print("{}\n", json_text(result));
   } else {
     fmt::print(
         "step {}: for {:.1f} % of {} seen captions the picture made has one of that caption among its 10 "
@@ -71,31 +71,24 @@ int run_eval(const EvalArguments& arguments) {
 
 }  // namespace
 
-void add_eval(CLI::App& app, int& code) {
+void add_eval(cli::Verb& app) {
   auto arguments = std::make_shared<EvalArguments>();  // shared with the callback until the program ends
-  auto* verb = app.add_subcommand(
-      "eval", "does a checkpoint make what it was shown?\nExample: chiliad eval runs/demo --json");
-  verb->add_option("checkpoint", arguments->checkpoint,
-                   "a step-N.gG folder, or a run directory (its newest good checkpoint)")
-      ->required();
-  verb->add_option("--captions", arguments->captions, "seen captions to ask for")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  verb->add_option("--grid", arguments->grid, "PNG with the pictures made");
-  verb->add_option("--steps", arguments->steps, "steps of the solver")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  verb->add_option("--guidance", arguments->guidance, "classifier-free guidance; 1: none")
-      ->capture_default_str();
-  verb->add_option("--seed", arguments->seed, "of captions and noise")->capture_default_str();
-  verb->add_option("--threads", arguments->threads, "intra-op threads")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
-  verb->add_option("--set", arguments->overrides,
-                   "section.key=value over the run's own file, for paths that moved")
-      ->take_all();
-  verb->add_flag("--json", arguments->json, "print the result as JSON");
-  verb->callback([arguments, &code] { code = run_eval(*arguments); });
+  cli::Verb verb =
+      app.add("eval", "does a checkpoint make what it was shown?\nExample: chiliad eval runs/demo --json");
+  verb.option("checkpoint", arguments->checkpoint,
+              "a step-N.gG folder, or a run directory (its newest good checkpoint)")
+      .required();
+  verb.option("--captions", arguments->captions, "seen captions to ask for").within(1, 100000).show_default();
+  verb.option("--grid", arguments->grid, "PNG with the pictures made");
+  verb.option("--steps", arguments->steps, "steps of the solver").within(1, 1000).show_default();
+  verb.option("--guidance", arguments->guidance, "classifier-free guidance; 1: none").show_default();
+  verb.option("--seed", arguments->seed, "of captions and noise").show_default();
+  verb.option("--threads", arguments->threads, "intra-op threads").within(1, 256).show_default();
+  verb.option("--set", arguments->overrides,
+              "section.key=value over the run's own file, for paths that moved")
+      .repeats();
+  verb.flag("--json", arguments->json, "print the result as JSON");
+  verb.run([arguments] { return run_eval(*arguments); });
 }
 
 }  // namespace chiliad::worker

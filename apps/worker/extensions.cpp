@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -8,6 +7,7 @@
 
 #include "apps/worker/verbs.h"
 #include "chiliad/base/error_kinds.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/extension/load.h"
 #include "chiliad/io/file.h"
 #include "chiliad/spec/extension_json.h"
@@ -45,7 +45,7 @@ int run_extensions(const ExtensionArguments& arguments) {
   try {
     answer = describe(arguments);
   } catch (const std::exception& error) {
-    answer = nlohmann::json{{"error", error.what()}, {"kind", kind_name(kind_of(error))}}.dump();
+    answer = json_text(nlohmann::json{{"error", error.what()}, {"kind", kind_name(kind_of(error))}});
   }
   io::write_atomic(arguments.answer_file, answer);
   return 0;
@@ -53,15 +53,15 @@ int run_extensions(const ExtensionArguments& arguments) {
 
 }  // namespace
 
-void add_extensions(CLI::App& app, int& code) {
+void add_extensions(cli::Verb& app) {
   auto arguments = std::make_shared<ExtensionArguments>();  // shared with the callback until the program ends
-  auto* verb = app.add_subcommand("extensions", "tells `chiliad` what the libraries of a run file bring");
-  verb->add_option("--text", arguments->text_file)->required();
-  verb->add_option("--answer", arguments->answer_file)->required();
-  verb->add_option("--name", arguments->name)->required();
-  verb->add_option("--folder", arguments->folder)->required();
-  verb->add_option("--set", arguments->overrides)->expected(1)->take_all();
-  verb->callback([arguments, &code] { code = run_extensions(*arguments); });
+  cli::Verb verb = app.add("extensions", "tells `chiliad` what the libraries of a run file bring");
+  verb.option("--text", arguments->text_file).required();
+  verb.option("--answer", arguments->answer_file).required();
+  verb.option("--name", arguments->name).required();
+  verb.option("--folder", arguments->folder).required();
+  verb.option("--set", arguments->overrides).repeats();
+  verb.run([arguments] { return run_extensions(*arguments); });
 }
 
 }  // namespace chiliad::worker

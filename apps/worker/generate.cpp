@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +10,7 @@
 
 #include "apps/worker/verbs.h"
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/rng.h"
 #include "chiliad/checkpoint/reader.h"
 #include "chiliad/device/tensor.h"
@@ -146,7 +146,7 @@ int run_generate(const GenerateArguments& arguments) {
     const nlohmann::json result{
         {"out", arguments.out},      {"pictures", pictures.size()},  {"width", width},    {"height", height},
         {"step", checkpoint.step()}, {"averaged", model.averaged()}, {"prompts", prompts}};
-    fmt::print("{}\n", result.dump());
+    fmt::print("{}\n", json_text(result));
   } else {
     fmt::print("{} pictures of {}x{} from step {}{} in {}\n", pictures.size(), width, height,
                checkpoint.step(), model.averaged() ? " (moving average)" : "", arguments.out);
@@ -156,61 +156,50 @@ int run_generate(const GenerateArguments& arguments) {
 
 }  // namespace
 
-void add_generate(CLI::App& app, int& code) {
+void add_generate(cli::Verb& app) {
   auto arguments = std::make_shared<GenerateArguments>();  // shared with the callback until the program ends
-  auto* verb = app.add_subcommand(
-      "generate",
-      "pictures from prompts\nExample: chiliad generate runs/demo --prompt 'A frog.' --out grid.png");
-  verb->add_option("checkpoint", arguments->checkpoint,
-                   "a step-N.gG folder, or a run directory (its newest good checkpoint)")
-      ->required();
-  verb->add_option("--prompt", arguments->prompts, "text; may be given several times")->take_all();
-  verb->add_option("--prompts", arguments->prompt_file, "file with a prompt a line");
-  verb->add_option("--out", arguments->out, "PNG to write")->capture_default_str();
-  verb->add_option("--size", arguments->size,
-                   "WIDTHxHEIGHT, multiples of the patch; default: the run's resolution, square");
-  verb->add_option("--count", arguments->count, "pictures a prompt")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  verb->add_option("--steps", arguments->steps, "steps of the solver")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  verb->add_option("--solver", arguments->solver,
-                   "auto: euler for flow matching, dpm (DPM-Solver++ 2M) for discrete diffusion; also ddim")
-      ->check(CLI::IsMember({"auto", "euler", "dpm", "ddim"}))
-      ->capture_default_str();
-  verb->add_option("--set", arguments->overrides,
-                   "section.key=value over the run's own file, for paths that moved")
-      ->take_all();
-  verb->add_option("--guidance", arguments->guidance,
-                   "classifier-free guidance; none at 1, with form from_conditional at 0")
-      ->check(CLI::Range(0.0, 100.0))
-      ->capture_default_str();
-  verb->add_option("--guidance-form", arguments->guidance_form,
-                   "c with and u without the prompt: u + guidance * (c - u), or c + guidance * (c - u)")
-      ->check(CLI::IsMember({"from_unconditional", "from_conditional"}))
-      ->capture_default_str();
-  verb->add_option("--guidance-channels", arguments->guidance_channels,
-                   "first channels of the latents that are guided (DiT: 3); 0: all")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
-  verb->add_option(
-          "--embedded-guidance", arguments->embedded_guidance,
-          "the scale that a network with a guidance input (Flux.1 dev: 3.5) is told; default: that of "
-          "its training")
-      ->check(CLI::Range(0.0, 100.0));
-  verb->add_option("--seed", arguments->seed, "of the noise")->capture_default_str();
-  verb->add_option("--columns", arguments->columns, "pictures a row of the grid")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  verb->add_option("--zoom", arguments->zoom, "screen pixels a pixel")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  verb->add_option("--threads", arguments->threads, "intra-op threads")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
-  verb->add_flag("--json", arguments->json, "print the result as JSON");
-  verb->callback([arguments, &code] { code = run_generate(*arguments); });
+  cli::Verb verb =
+      app.add("generate",
+              "pictures from prompts\nExample: chiliad generate runs/demo --prompt 'A frog.' --out grid.png");
+  verb.option("checkpoint", arguments->checkpoint,
+              "a step-N.gG folder, or a run directory (its newest good checkpoint)")
+      .required();
+  verb.option("--prompt", arguments->prompts, "text; may be given several times").repeats();
+  verb.option("--prompts", arguments->prompt_file, "file with a prompt a line");
+  verb.option("--out", arguments->out, "PNG to write").show_default();
+  verb.option("--size", arguments->size,
+              "WIDTHxHEIGHT, multiples of the patch; default: the run's resolution, square");
+  verb.option("--count", arguments->count, "pictures a prompt").within(1, 1024).show_default();
+  verb.option("--steps", arguments->steps, "steps of the solver").within(1, 1000).show_default();
+  verb.option("--solver", arguments->solver,
+              "auto: euler for flow matching, dpm (DPM-Solver++ 2M) for discrete diffusion; also ddim")
+      .one_of({"auto", "euler", "dpm", "ddim"})
+      .show_default();
+  verb.option("--set", arguments->overrides,
+              "section.key=value over the run's own file, for paths that moved")
+      .repeats();
+  verb.option("--guidance", arguments->guidance,
+              "classifier-free guidance; none at 1, with form from_conditional at 0")
+      .within(0.0, 100.0)
+      .show_default();
+  verb.option("--guidance-form", arguments->guidance_form,
+              "c with and u without the prompt: u + guidance * (c - u), or c + guidance * (c - u)")
+      .one_of({"from_unconditional", "from_conditional"})
+      .show_default();
+  verb.option("--guidance-channels", arguments->guidance_channels,
+              "first channels of the latents that are guided (DiT: 3); 0: all")
+      .within(0, 4096)
+      .show_default();
+  verb.option("--embedded-guidance", arguments->embedded_guidance,
+              "the scale that a network with a guidance input (Flux.1 dev: 3.5) is told; default: that of "
+              "its training")
+      .within(0.0, 100.0);
+  verb.option("--seed", arguments->seed, "of the noise").show_default();
+  verb.option("--columns", arguments->columns, "pictures a row of the grid").within(1, 64).show_default();
+  verb.option("--zoom", arguments->zoom, "screen pixels a pixel").within(1, 64).show_default();
+  verb.option("--threads", arguments->threads, "intra-op threads").within(1, 256).show_default();
+  verb.flag("--json", arguments->json, "print the result as JSON");
+  verb.run([arguments] { return run_generate(*arguments); });
 }
 
 }  // namespace chiliad::worker

@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 #include <csignal>
 
-#include <CLI/CLI.hpp>
 #include <exception>
 
 #include "apps/worker/verbs.h"
@@ -11,24 +10,21 @@
 
 int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit fails, as on a full disk
-  CLI::App app{"chiliad-worker: the verbs of chiliad that need tensors. Started by `chiliad`, not by hand."};
-  app.require_subcommand(1);
   chiliad::spec::set_extension_source(chiliad::extension::load_extensions);
-  int code = 0;
-  chiliad::worker::add_train(app, code);
-  chiliad::worker::add_generate(app, code);
-  chiliad::worker::add_eval(app, code);
-  chiliad::worker::add_probe(app, code);
-  chiliad::worker::add_encode(app, code);
-  chiliad::worker::add_verify_layout(app, code);
-  chiliad::worker::add_extensions(app, code);
+  chiliad::cli::CommandLine line(
+      "chiliad",
+      "chiliad-worker: the verbs of chiliad that need tensors. Started by `chiliad`, not by hand.");
+  chiliad::worker::add_train(line);
+  chiliad::worker::add_generate(line);
+  chiliad::worker::add_eval(line);
+  chiliad::worker::add_probe(line);
+  chiliad::worker::add_encode(line);
+  chiliad::worker::add_verify_layout(line);
+  chiliad::worker::add_extensions(line);
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return line.parse_and_run({argv + 1, argv + argc});
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());
     return chiliad::exit_code(error);
   }
-  return code;
 }

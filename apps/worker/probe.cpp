@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include "apps/worker/verbs.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/device/tensor.h"
 #include "chiliad/io/file.h"
 #include "chiliad/ops/cpu/parallel.h"
@@ -43,9 +43,9 @@ void print_section(const char* section, const nlohmann::json& values) {
 
 void give(const ProbeArguments& arguments, const nlohmann::json& result, const char* section) {
   if (!arguments.out.empty()) {
-    io::write_atomic(arguments.out, result.dump(2) + "\n");
+    io::write_atomic(arguments.out, json_text(result, 2) + "\n");
   } else if (arguments.json) {
-    fmt::print("{}\n", result.dump());
+    fmt::print("{}\n", json_text(result));
   } else {
     print_section(section, result);
   }
@@ -81,23 +81,19 @@ int run_probe(const ProbeArguments& arguments) {
 
 }  // namespace
 
-void add_probe(CLI::App& app, int& code) {
+void add_probe(cli::Verb& app) {
   auto arguments = std::make_shared<ProbeArguments>();  // shared with the callback until the program ends
-  auto* verb =
-      app.add_subcommand("probe",
-                         "measures the rates that packing equal work uses, or which number formats are "
-                         "fastest\nExample: chiliad probe run.yaml");
-  verb->add_option("run_file", arguments->run_file, "run file")->required();
-  verb->add_option("--set", arguments->overrides, "an option of the run file: section.key=value")
-      ->allow_extra_args(false);
-  verb->add_option("--repeats", arguments->repeats, "measurements of each shape")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  verb->add_flag("--formats", arguments->formats,
-                 "measures precision.compute and precision.products instead, and says which auto takes");
-  verb->add_flag("--json", arguments->json, "print JSON");
-  verb->add_option("--out", arguments->out, "write JSON to this file");
-  verb->callback([arguments, &code] { code = run_probe(*arguments); });
+  cli::Verb verb = app.add("probe",
+                           "measures the rates that packing equal work uses, or which number formats are "
+                           "fastest\nExample: chiliad probe run.yaml");
+  verb.option("run_file", arguments->run_file, "run file").required();
+  verb.option("--set", arguments->overrides, "an option of the run file: section.key=value").repeats();
+  verb.option("--repeats", arguments->repeats, "measurements of each shape").within(1, 1000).show_default();
+  verb.flag("--formats", arguments->formats,
+            "measures precision.compute and precision.products instead, and says which auto takes");
+  verb.flag("--json", arguments->json, "print JSON");
+  verb.option("--out", arguments->out, "write JSON to this file");
+  verb.run([arguments] { return run_probe(*arguments); });
 }
 
 }  // namespace chiliad::worker

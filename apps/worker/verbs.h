@@ -1,17 +1,15 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
+#include "apps/command_line/command_line.h"
 
 namespace chiliad::worker {
 
-void add_train(CLI::App& app, int& code);
-void add_generate(CLI::App& app, int& code);
-void add_eval(CLI::App& app, int& code);
-void add_probe(CLI::App& app, int& code);
-void add_encode(CLI::App& app, int& code);
-void add_verify_layout(CLI::App& app, int& code);
-void add_extensions(CLI::App& app, int& code);
+void add_train(cli::Verb& app);
+void add_generate(cli::Verb& app);
+void add_eval(cli::Verb& app);
+void add_probe(cli::Verb& app);
+void add_encode(cli::Verb& app);
+void add_verify_layout(cli::Verb& app);
+void add_extensions(cli::Verb& app);
 
 }  // namespace chiliad::worker

@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -42,15 +41,15 @@ int run_verify(const VerifyArguments& arguments) {
 
 }  // namespace
 
-void add_verify_layout(CLI::App& app, int& code) {
+void add_verify_layout(cli::Verb& app) {
   auto arguments = std::make_shared<VerifyArguments>();  // shared with the callback until the program ends
-  auto* verb = app.add_subcommand("verify-layout", "the runs behind `chiliad verify-layout`");
-  verb->add_option("run_file", arguments->run_file)->required();
-  verb->add_option("--set", arguments->overrides)->expected(1)->take_all();
-  verb->add_option("--steps", arguments->steps)->required();
-  verb->add_flag("--json", arguments->json);
-  verb->add_flag("--quiet", arguments->quiet);
-  verb->callback([arguments, &code] { code = run_verify(*arguments); });
+  cli::Verb verb = app.add("verify-layout", "the runs behind `chiliad verify-layout`");
+  verb.option("run_file", arguments->run_file).required();
+  verb.option("--set", arguments->overrides).repeats();
+  verb.option("--steps", arguments->steps).required();
+  verb.flag("--json", arguments->json);
+  verb.flag("--quiet", arguments->quiet);
+  verb.run([arguments] { return run_verify(*arguments); });
 }
 
 }  // namespace chiliad::worker

@@ -2,11 +2,11 @@
 
 #include <ATen/ATen.h>
 #include <fmt/core.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 
 #include "chiliad/observe/cpu_time.h"
+#include "chiliad/ops/backward.h"
 #include "chiliad/ops/cpu/micro_kernel.h"
 #include "chiliad/ops/cpu/parallel.h"
 
@@ -51,7 +51,7 @@ double seconds_of(const Op& op, const Tensors& inputs) {
   const at::Tensor upstream = at::randn(sample.sizes()).to(sample.scalar_type());
   return median_seconds([&] {
     for (const auto& input : inputs) input.mutable_grad() = at::Tensor();
-    torch::autograd::backward({op(inputs)}, {upstream});
+    ops::backward({op(inputs)}, {upstream});
   });
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 #include "chiliad/spec/extension.h"
 #include "chiliad/spec/run_file.h"
@@ -143,23 +144,25 @@ std::string autoencoder_config(const spec::RunFile& run, const ExportOptions& op
 std::string config_json(const spec::RunFile& run, const ExportOptions& options) {
   using Json = nlohmann::ordered_json;
   if (run.model.extension)  // no library has a class for it
-    return Json{{"model_type", "chiliad_" + run.model.extension->name}, {"base", run.model.family}}.dump(2) +
+    return json_text(Json{{"model_type", "chiliad_" + run.model.extension->name}, {"base", run.model.family}},
+                     2) +
            "\n";
   // Classes of diffusers take no dtype.
   if (spec::is_latent_diffusion(run.model))
     return weights::write_diffusion_config(spec::diffusion_options(run.model));
   if (spec::is_autoencoder(run.model)) return autoencoder_config(run, options);
-  Json config = spec::is_language_model(run.model) ? Json::parse(weights::language_config_json(run.model))
-                                                   : Json{{"model_type", "chiliad_" + run.model.family},
-                                                          {"width", run.model.width},
-                                                          {"depth", run.model.depth},
-                                                          {"heads", run.model.heads},
-                                                          {"patch", run.model.patch},
-                                                          {"mlp_ratio", run.model.mlp_ratio},
-                                                          {"text_layers", run.model.text_layers},
-                                                          {"text_max_tokens", run.model.text_max_tokens}};
+  Json config = spec::is_language_model(run.model)
+                    ? parse_json<Json>(weights::language_config_json(run.model))
+                    : Json{{"model_type", "chiliad_" + run.model.family},
+                           {"width", run.model.width},
+                           {"depth", run.model.depth},
+                           {"heads", run.model.heads},
+                           {"patch", run.model.patch},
+                           {"mlp_ratio", run.model.mlp_ratio},
+                           {"text_layers", run.model.text_layers},
+                           {"text_max_tokens", run.model.text_max_tokens}};
   config["torch_dtype"] = options.dtype == DType::kF32 ? "float32" : "bfloat16";
-  return config.dump(2) + "\n";
+  return json_text(config, 2) + "\n";
 }
 
 /// tokenizer.json and what lies beside it under the usual names. Returns whether it was there.
@@ -226,7 +229,8 @@ ExportReport write_files(const Checkpoint& checkpoint, const spec::ModelOptions&
     writer.write_file(folder / name, std::span(tensors).subspan(begin, ends[i] - begin));
     for (; begin < ends[i]; ++begin) index["weight_map"][tensors[begin].name] = name;
   }
-  if (ends.size() > 1) io::write_atomic(folder / (stem + ".safetensors.index.json"), index.dump(2) + "\n");
+  if (ends.size() > 1)
+    io::write_atomic(folder / (stem + ".safetensors.index.json"), json_text(index, 2) + "\n");
   return report;
 }
 

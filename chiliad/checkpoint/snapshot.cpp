@@ -12,6 +12,7 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/hash.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/units.h"
 #include "chiliad/checkpoint/detail/fields.h"
 #include "chiliad/checkpoint/detail/positional.h"
@@ -189,7 +190,7 @@ int64_t SnapshotRing::slot_bytes_for(std::span<const OwnedBox> boxes, int64_t st
   int64_t bytes = align_up(state_bytes, kDataAlignment) + kTableFrame;
   for (const OwnedBox& box : boxes) {
     bytes += align_up(box_bytes(box), kDataAlignment);
-    bytes += static_cast<int64_t>(table_entry(box, INT64_MAX, 0).dump().size()) + 1;
+    bytes += static_cast<int64_t>(json_text(table_entry(box, INT64_MAX, 0)).size()) + 1;
   }
   return align_up(bytes, kSlotAlignment);
 }
@@ -214,7 +215,7 @@ void SnapshotRing::write(int slot, int64_t step, int rank, const std::string& st
                    {"state_at", at},
                    {"state_bytes", state_bytes},
                    {"state_hash", detail::hex64_text(hash64(state))}};
-  const std::string text = table.dump();
+  const std::string text = json_text(table);
   const int64_t table_at = at + align_up(state_bytes, kDataAlignment);
   check_room(table_at + static_cast<int64_t>(text.size()), data);
   std::memcpy(data.data() + at, state.data(), state.size());

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 
 namespace chiliad::dataset {
@@ -13,7 +14,7 @@ void write_bad_list(const std::filesystem::path& path, const std::vector<BadSamp
   std::string text;
   for (const BadSample& sample : bad) {
     const Json line{{"key", sample.key}, {"file", sample.file}, {"reason", sample.reason}};
-    text += line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    text += json_text_replacing(line) + "\n";
   }
   io::write_atomic(path, text);
 }
@@ -25,7 +26,7 @@ std::optional<std::vector<BadSample>> read_bad_list(const std::filesystem::path&
   std::vector<BadSample> bad;
   std::istringstream lines(io::read_text(path, kMaxBytes));
   for (std::string line; std::getline(lines, line);) {
-    const Json json = Json::parse(line, nullptr, false);
+    const Json json = try_parse_json<Json>(line);
     if (!json.is_object()) return std::nullopt;
     bad.push_back({json.value("key", ""), json.value("file", ""), json.value("reason", "")});
   }

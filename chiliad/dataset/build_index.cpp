@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/dataset/bad_list.h"
 #include "chiliad/dataset/detail/documents.h"
 #include "chiliad/dataset/detail/fill_shard.h"
@@ -286,8 +287,7 @@ class IndexBuild {
           {file.path, static_cast<int>(sampling.kind), sampling.number, sampling.percent});
     }
     const fs::path path = out_ / "shards" / "settings.json";
-    const std::string text =
-        settings.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    const std::string text = json_text_replacing(settings, 1) + "\n";
     if (io::stat_file(path).has_value() && io::read_text(path, 1 << 20) == text) return;
     io::remove_file(out_ / kManifest);
     remove_sidecars({});

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/thread_pool.h"
 #include "chiliad/dataset/bad_list.h"
 #include "chiliad/dataset/detail/index_source.h"
@@ -118,7 +119,7 @@ class TarBuild {
                         {"baseline", options_.baseline},
                         {"duplicate_bits", options_.duplicate_bits}};
     const fs::path path = out_ / "build" / "settings.json";
-    const std::string text = settings.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+    const std::string text = json_text_replacing(settings, 1) + "\n";
     if (!io::stat_file(path).has_value()) return io::write_atomic(path, text);
     if (io::read_text(path, kMaxStateBytes) == text) return;
     throw InvalidInput(
@@ -140,7 +141,7 @@ class TarBuild {
     if (!io::stat_file(path).has_value()) return std::nullopt;
     Segment segment;
     try {
-      segment.read(Json::parse(io::read_text(path, kMaxStateBytes)));
+      segment.read(parse_json<Json>(io::read_text(path, kMaxStateBytes)));
     } catch (const Json::exception&) {
       return std::nullopt;
     }
@@ -212,7 +213,7 @@ class TarBuild {
     if (tar_.has_value()) segment_.bytes = tar_->finish();
     tar_.reset();
     write_bad_list(state_path(num_segments_, ".dropped.jsonl"), segment_.dropped);
-    io::write_atomic(state_path(num_segments_, ".json"), segment_.json().dump() + "\n");
+    io::write_atomic(state_path(num_segments_, ".json"), json_text(segment_.json()) + "\n");
     count(segment_);
   }
 
@@ -240,7 +241,7 @@ class TarBuild {
                     {"transcoded", report_.num_transcoded},
                     {"resized", report_.num_resized},
                     {"dropped", report_.dropped}};
-    io::write_atomic(out_ / "build.json", json.dump(1) + "\n");
+    io::write_atomic(out_ / "build.json", json_text(json, 1) + "\n");
   }
 
   detail::BuildSource& source_;

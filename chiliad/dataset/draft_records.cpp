@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/log.h"
 #include "chiliad/base/rng.h"
 #include "chiliad/dataset/detail/record_shards.h"
@@ -243,7 +244,7 @@ void draft_conversations(const SourceListing& listing, int64_t shard_bytes, cons
 
 std::string guess_records(const fs::path& path, const FieldNames& names) {
   const std::string record = first_record(path);
-  const auto json = nlohmann::json::parse(record, nullptr, false);
+  const auto json = try_parse_json<nlohmann::json>(record);
   if (json.is_object() && json.contains("json_path")) return "mixture";
   if (json.is_object() && (json.contains("conversations") || json.contains("messages")))
     return "conversations";

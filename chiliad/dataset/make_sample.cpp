@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/dataset/detail/near_duplicates.h"
 #include "chiliad/dataset/detail/read_part.h"
 #include "chiliad/image/encode.h"
@@ -98,7 +99,7 @@ void add_captions(const std::vector<std::string>& captions, MadeSample& made) {
   if (captions.size() == 1) {
     made.members.push_back({"txt", bytes_of(captions.front())});
   } else {
-    made.members.push_back({"json", bytes_of(Json{{"caption", captions}}.dump())});
+    made.members.push_back({"json", bytes_of(json_text(Json{{"caption", captions}}))});
   }
 }
 

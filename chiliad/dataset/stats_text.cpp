@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/units.h"
 #include "chiliad/dataset/stats.h"
 
@@ -96,7 +97,7 @@ std::string to_json(const Stats& stats) {
                   {"sizes", bins_json(stats.sizes)},
                   {"caption_lengths", bins_json(stats.caption_lengths)},
                   {"caption_bytes", percentiles}};
-  return json.dump(1);
+  return json_text(json, 1);
 }
 
 std::string to_table(const Stats& stats) {

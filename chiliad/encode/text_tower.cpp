@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 
 namespace chiliad::encode {
@@ -22,7 +23,7 @@ int64_t pad_token_of(const fs::path& folder, const text::Tokenizer& tokenizer, i
   constexpr std::array<const char*, 2> kFiles{"tokenizer_config.json", "special_tokens_map.json"};
   for (const char* name : kFiles) {
     if (!fs::is_regular_file(folder / name)) continue;
-    const auto json = nlohmann::json::parse(io::read_text(folder / name, kMaxSettings), nullptr, false);
+    const auto json = try_parse_json<nlohmann::json>(io::read_text(folder / name, kMaxSettings));
     if (!json.is_object() || !json.contains("pad_token")) continue;
     const auto& token = json.at("pad_token");
     const auto content = token.is_object()   ? token.value("content", "")

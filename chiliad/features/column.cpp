@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 #include "chiliad/weights/safetensors.h"
 
@@ -61,13 +62,13 @@ Json facts_json(const Identity& identity) {
 /// Of all that the file says beside it.
 std::string check_of(Json json) {
   json.erase("check");
-  return fmt::format("{:016x}", hash64(json.dump()));
+  return fmt::format("{:016x}", hash64(json_text(json)));
 }
 
 /// Columns made before there was a check have none.
 Json read_json(const fs::path& path) {
   try {
-    Json json = Json::parse(io::read_text(path, kMaxSummaryBytes));
+    Json json = parse_json<Json>(io::read_text(path, kMaxSummaryBytes));
     if (!json.contains("check") || json.at("check") == check_of(json)) return json;
   } catch (const Json::exception& error) {
     throw CorruptData(path.string(), fmt::format("is no JSON: {}", error.what()));
@@ -137,8 +138,9 @@ fs::path empty_text_path(const fs::path& column) {
   return column / "empty.safetensors";
 }
 
-void finish_column(const fs::path& column, const Identity& identity, const PartCounts& parts,
-                   const ColumnSummary& summary) {
+namespace {
+
+std::string column_text(const Identity& identity, const PartCounts& parts, const ColumnSummary& summary) {
   Json list = Json::array();
   for (const auto& [shard, count] : parts) list.push_back({{"shard", shard.hex()}, {"parts", count}});
   Json json{{"version", 1},
@@ -148,7 +150,20 @@ void finish_column(const fs::path& column, const Identity& identity, const PartC
             {"summary", summary_json(summary)},
             {"shards", list}};
   json["check"] = check_of(json);
-  io::write_atomic(column / kSummaryFile, json.dump(1) + "\n");
+  return json_text(json, 1) + "\n";
+}
+
+}  // namespace
+
+void finish_column(const fs::path& column, const Identity& identity, const PartCounts& parts,
+                   const ColumnSummary& summary) {
+  io::write_atomic(column / kSummaryFile, column_text(identity, parts, summary));
+}
+
+bool is_finished(const fs::path& column, const Identity& identity, const PartCounts& parts,
+                 const ColumnSummary& summary) {
+  return fs::exists(column / kSummaryFile) &&
+         io::read_text(column / kSummaryFile, kMaxSummaryBytes) == column_text(identity, parts, summary);
 }
 
 Column Column::open(const index::Index& index, const std::vector<Identity>& identities) {

@@ -57,6 +57,10 @@ using PartCounts = std::vector<std::pair<Digest, int64_t>>;
 void finish_column(const std::filesystem::path& column, const Identity& identity, const PartCounts& parts,
                    const ColumnSummary& summary);
 
+/// Whether that was written already.
+[[nodiscard]] bool is_finished(const std::filesystem::path& column, const Identity& identity,
+                               const PartCounts& parts, const ColumnSummary& summary);
+
 /// A whole column of an index, its table in memory; of several sources, theirs one after another.
 /// Thread-safe.
 class Column {

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/index/content.h"
 #include "chiliad/index/detail/parse.h"
 #include "chiliad/index/index.h"
@@ -66,8 +67,8 @@ std::string to_text(const Manifest& manifest) {
   Json json = to_json(manifest);
   Json covered = json;
   covered.erase("root");
-  json["checksum"] = fmt::format("{:016x}", hash64(covered.dump()));
-  return json.dump(1) + "\n";
+  json["checksum"] = fmt::format("{:016x}", hash64(json_text(covered)));
+  return json_text(json, 1) + "\n";
 }
 
 Manifest from_json(const Json& json) {
@@ -115,7 +116,7 @@ Manifest parse_manifest(const std::string& text, const std::string& place) {
   Manifest manifest;
   int version = 0;
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json<Json>(text);
     version = json.at("version").get<int>();
     if (version == kVersion) manifest = from_json(json);
   } catch (const std::exception& error) {

@@ -49,7 +49,12 @@ fs::path parent_of(const fs::path& path) {
 }  // namespace
 
 File File::open_read(const fs::path& path) {
-  return {path, UniqueFd(open_or_fail(path, O_RDONLY, 0))};
+  // Without blocking: to open a pipe would wait for its writer, for ever.
+  File file{path, UniqueFd(open_or_fail(path, O_RDONLY | O_NONBLOCK, 0))};
+  struct stat info {};
+  if (::fstat(file.fd_.get(), &info) != 0) fail(path, "stat", errno);
+  if (S_ISFIFO(info.st_mode)) throw InvalidInput(path.string(), "is a pipe, expected a file");
+  return file;
 }
 
 File File::create(const fs::path& path) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 
 namespace chiliad::observe {
 namespace {
@@ -90,13 +91,13 @@ std::string StepMetrics::to_json() const {
   if (!validation_loss_by_time.empty()) object["validation_loss_by_time"] = validation_loss_by_time;
   if (peak_flops > 0.0) object["peak_flops"] = peak_flops;
   if (mfu.has_value()) object["mfu"] = *mfu;
-  return object.dump();
+  return json_text(object);
 }
 
 StepMetrics StepMetrics::from_json(const std::string& text) {
   StepMetrics metrics;
   try {
-    const Json object = Json::parse(text);
+    const Json object = parse_json<Json>(text);
     read_integer(object, "step", metrics.step);
     read_integer(object, "steps", metrics.steps);
     read_integer(object, "epoch", metrics.epoch);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/log.h"
 #include "chiliad/io/file.h"
 
@@ -78,7 +79,7 @@ void TraceRecorder::write(int64_t step) {
       {"otherData", {{"step", step}, {"rank", rank_}, {"left_out", std::exchange(num_left_out_, 0)}}}};
   try {
     io::make_folders(folder_);
-    io::write_atomic(folder_ / fmt::format("step-{}-rank-{}.json", step, rank_), page.dump());
+    io::write_atomic(folder_ / fmt::format("step-{}-rank-{}.json", step, rank_), json_text(page));
   } catch (const Unavailable& error) {
     log_warn("{}. The run goes on without the trace of step {}", error.what(), step);
   }

@@ -1,8 +1,8 @@
 #include "chiliad/parallel/segment.h"
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/autograd.h>
 
+#include "chiliad/ops/backward.h"
 #include "chiliad/ops/remake.h"
 
 namespace chiliad::parallel {
@@ -64,7 +64,7 @@ void run_backward(Segment segment, layers::Carry& gradients) {
     gradients.set(name, {});
   }
   if (outputs.empty()) return;
-  torch::autograd::backward(outputs, output_gradients);
+  ops::backward(outputs, output_gradients);
   for (const auto& [name, leaf] : segment.inputs) {
     if (leaf.grad().defined()) add(gradients, name, leaf.grad());
   }

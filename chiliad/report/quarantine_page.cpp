@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/report/html.h"
 #include "chiliad/report/quarantine.h"
 
@@ -129,7 +130,7 @@ std::string quarantine_json(const Items& items, std::string_view out) {
                              {"now", state_name(item.state)},
                              {"now_reason", item.now}});
   }
-  return page.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json_text_replacing(page);
 }
 
 }  // namespace chiliad::report

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 #include "chiliad/loader/journal_file.h"
 
@@ -25,14 +26,14 @@ constexpr size_t kMaxWarnings = 100;
 
 /// Null where the text is no JSON, e.g. a line that is being written.
 Json parse(std::string_view text) {
-  Json value = Json::parse(text, nullptr, false);
+  Json value = try_parse_json<Json>(text);
   return value.is_discarded() ? Json() : value;
 }
 
 std::string text_of(const Json& object, const char* key) {
   if (!object.is_object() || !object.contains(key)) return "";
   const auto& value = object[key];
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  return value.is_string() ? value.get<std::string>() : json_text(value);
 }
 
 int64_t number_of(const Json& object, const char* key, int64_t otherwise) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 
 namespace chiliad::spec {
 namespace {
@@ -144,12 +145,12 @@ std::string extensions_to_json(const Extensions& extensions, const LayerTable* t
   for (const auto& objective : extensions.objectives) json["objectives"].push_back(named_json(*objective));
   if (table != nullptr)
     for (const LayerDecl& layer : table->layers) json["layers"].push_back(layer_json(layer));
-  return json.dump();
+  return json_text(json);
 }
 
 Extensions extensions_from_json(const std::string& text) {
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json<Json>(text);
     LayerTable table;
     for (const Json& layer : json.at("layers")) table.layers.push_back(layer_of(layer));
     Extensions extensions;

@@ -6,6 +6,7 @@
 #include <string>
 #include <variant>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/spec/detail/sections.h"
 #include "chiliad/spec/detail/sources_rule.h"
 #include "chiliad/spec/detail/value.h"
@@ -73,7 +74,7 @@ struct SchemaVisitor {
     return {
         {"type", "array"}, {"items", item}, {"minItems", rule.may_be_empty ? 0 : 1}, {"uniqueItems", true}};
   }
-  Json operator()(const detail::SourcesRule&) const { return Json::parse(detail::sources_schema()); }
+  Json operator()(const detail::SourcesRule&) const { return parse_json<Json>(detail::sources_schema()); }
   Json operator()(const detail::StagesRule&) const {
     Json properties{{"from", {{"type", "integer"}, {"minimum", 1}}}};
     const auto& section = *detail::find_section("data");
@@ -168,7 +169,7 @@ std::string json_schema() {
                     {"additionalProperties", false},
                     {"required", required},
                     {"properties", properties}};
-  return schema.dump(2) + "\n";
+  return json_text(schema, 2) + "\n";
 }
 
 }  // namespace chiliad::spec

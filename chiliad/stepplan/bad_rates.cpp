@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/planted.h"
 
 namespace chiliad::stepplan {
@@ -152,7 +153,8 @@ std::string BadRates::to_json() const {
     seen.push_back({group, window.seen});
     if (!window.findings.empty()) found[std::to_string(group)] = text(window).at("found");
   }
-  return nlohmann::json{{"all", text(all_)}, {"groups", std::move(seen)}, {"found", std::move(found)}}.dump();
+  return json_text(
+      nlohmann::json{{"all", text(all_)}, {"groups", std::move(seen)}, {"found", std::move(found)}});
 }
 
 BadRates BadRates::from_json(const std::string& text, const BadRateOptions& options) {
@@ -162,7 +164,7 @@ BadRates BadRates::from_json(const std::string& text, const BadRateOptions& opti
       window.findings.push_back({entry.at(0).get<int64_t>(), entry.at(1).get<int64_t>()});
   };
   try {
-    const auto json = nlohmann::json::parse(text);
+    const auto json = parse_json<nlohmann::json>(text);
     rates.all_.seen = json.at("all").at("seen").get<int64_t>();
     read(json.at("all").at("found"), rates.all_);
     for (const auto& entry : json.at("groups"))

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/stepplan/plan.h"
 
 namespace chiliad::stepplan {
@@ -12,12 +13,12 @@ std::string Cursor::to_json() const {
                               {"seed", seed},       {"next_step", next_step}, {"journal", journal.hex()}};
   for (const SourceIdentity& source : sources)
     json["sources"].push_back({{"name", source.name}, {"data", source.data.hex()}});
-  return json.dump();
+  return json_text(json);
 }
 
 Cursor Cursor::from_json(const std::string& text) {
   try {
-    const auto json = nlohmann::json::parse(text);
+    const auto json = parse_json<nlohmann::json>(text);
     Cursor cursor;
     cursor.version = json.at("version").get<int>();
     if (cursor.version != 1) {

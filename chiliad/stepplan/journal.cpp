@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 
 namespace chiliad::stepplan {
 
@@ -41,7 +42,7 @@ std::string Journal::to_jsonl() const {
     nlohmann::ordered_json line{
         {"from_step", amendment.from_step}, {"sample", amendment.sample}, {"reason", amendment.reason}};
     if (!amendment.found_at.empty()) line["found_at"] = amendment.found_at;
-    text += line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    text += json_text_replacing(line) + "\n";
   }
   return text;
 }
@@ -52,7 +53,7 @@ Journal Journal::from_jsonl(const std::string& text) {
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
     try {
-      const auto json = nlohmann::json::parse(line);
+      const auto json = parse_json<nlohmann::json>(line);
       journal.add({json.at("from_step").get<int64_t>(), json.at("sample").get<int64_t>(),
                    json.at("reason").get<std::string>(), json.value("found_at", std::string())});
     } catch (const nlohmann::json::exception& error) {

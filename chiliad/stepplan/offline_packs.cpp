@@ -10,6 +10,7 @@
 #include <set>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 
 namespace chiliad::stepplan {
 namespace {
@@ -38,7 +39,7 @@ void put_digest(std::vector<std::byte>& bytes, const Digest& digest) {
 std::string settings_text(const OfflinePacks::Identity& identity) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   for (const auto& [name, value] : identity.settings) json[name] = value;
-  return json.dump();
+  return json_text(json);
 }
 
 /// Reads little-endian values one after another; says where a file ends too early.
@@ -191,7 +192,7 @@ OfflinePacks OfflinePacks::from_bytes(std::span<const std::byte> bytes, const st
   check_starts(packs.group_start_, num_packs, "windows", place);
   check_starts(packs.pack_start_, num_samples, "packs", place);
   try {
-    const auto json = nlohmann::ordered_json::parse(settings);
+    const auto json = parse_json<nlohmann::ordered_json>(settings);
     for (const auto& [name, value] : json.items())
       packs.identity_.settings.emplace_back(name, value.get<std::string>());
   } catch (const nlohmann::json::exception& error) {

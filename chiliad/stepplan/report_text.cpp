@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/stepplan/report.h"
 
 namespace chiliad::stepplan {
@@ -82,7 +83,7 @@ std::string PlanReport::to_json() const {
   if (packs_documents) {
     json["documents"] = {
         {"too_short", coverage.too_short}, {"cut", coverage.cut}, {"cut_tokens", coverage.cut_tokens}};
-    return json.dump(2);
+    return json_text(json, 2);
   }
   for (const auto& count : buckets) {
     json["buckets"].push_back({{"width", count.bucket.width},
@@ -90,7 +91,7 @@ std::string PlanReport::to_json() const {
                                {"items", count.items},
                                {"steps", count.steps}});
   }
-  return json.dump(2);
+  return json_text(json, 2);
 }
 
 std::string PlanReport::to_table() const {

@@ -47,7 +47,11 @@ std::optional<BlockCache::Lease> BlockCache::acquire(const BlockSpec& spec) {
   while (true) {
     const auto found = entries_.find(key);
     if (found == entries_.end()) {
-      if (++fetches > kFetches || !fetch_into(spec, key, lock)) break;
+      if (++fetches > kFetches || disk_rests()) break;
+      if (!make_room(spec.length + kBlockFooterBytes, FutureUse::kNever)) break;
+      reserve(spec, key);
+      fetch_reserved(spec, key, lock);
+      if (!entries_.contains(key)) break;
     } else if (!found->second.ready) {
       changed_.wait(lock);
     } else if (found->second.distrusted) {
@@ -92,13 +96,14 @@ std::optional<BlockCache::Lease> BlockCache::lease_ready(const Digest& key, Lock
   return std::nullopt;
 }
 
-/// Returns false where there is no room, or the disk does not take it.
-bool BlockCache::fetch_into(const BlockSpec& spec, const Digest& key, Lock& lock) {
+void BlockCache::reserve(const BlockSpec& spec, const Digest& key) {
   const int64_t bytes = spec.length + kBlockFooterBytes;
-  if (disk_bad_until_.has_value() && clock_.now() < *disk_bad_until_) return false;
-  if (!make_room(bytes, FutureUse::kNever)) return false;
   entries_[key] = {next_number_++, {}, bytes, 0, false, false, false};
   bytes_ += bytes;
+}
+
+/// The entry is gone afterwards where the disk did not take the block.
+void BlockCache::fetch_reserved(const BlockSpec& spec, const Digest& key, Lock& lock) {
   lock.unlock();
   FetchedBlock fetched;
   try {
@@ -111,7 +116,6 @@ bool BlockCache::fetch_into(const BlockSpec& spec, const Digest& key, Lock& lock
     throw;
   }
   store_block(key, fetched, lock);
-  return entries_.contains(key);
 }
 
 /// Called without the lock, returns with it.
@@ -148,13 +152,25 @@ void BlockCache::note_disk_trouble(const Error& error) {
   disk_bad_until_ = clock_.now() + options_.disk_pause;
 }
 
-bool BlockCache::prefetch(const BlockSpec& spec, int64_t step) {
+bool BlockCache::disk_rests() const {
+  return disk_bad_until_.has_value() && clock_.now() < *disk_bad_until_;
+}
+
+BlockCache::Room BlockCache::make_room_ahead(const BlockSpec& spec) {
   const Digest key = spec.key();
   Lock lock(mutex_);
-  if (entries_.contains(key)) return true;
-  if (disk_bad_until_.has_value() && clock_.now() < *disk_bad_until_) return false;
-  if (!make_room(spec.length + kBlockFooterBytes, step)) return false;
-  return fetch_into(spec, key, lock);
+  // By what is known now, not when the block was chosen: steps may have ended since.
+  const int64_t use = future_.next_use(key);
+  if (entries_.contains(key) || use == FutureUse::kNever) return Room::kNotNeeded;
+  if (disk_rests() || !make_room(spec.length + kBlockFooterBytes, use)) return Room::kNone;
+  reserve(spec, key);
+  return Room::kMade;
+}
+
+void BlockCache::fetch_ahead(const BlockSpec& spec) {
+  const Digest key = spec.key();
+  Lock lock(mutex_);
+  fetch_reserved(spec, key, lock);
 }
 
 /// Drops blocks until `bytes` more fit; only such as are used later than `for_step` (kNever: any).

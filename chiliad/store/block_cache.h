@@ -85,9 +85,17 @@ class BlockCache {
   /// The block, fetched where it is not there; nothing where there is no room for it: read past the cache
   /// then. Throws as the fetch does.
   [[nodiscard]] std::optional<Lease> acquire(const BlockSpec& spec);
-  /// Fetches ahead where that drops only blocks that are used later than `step`. Returns whether the block
-  /// is there.
-  bool prefetch(const BlockSpec& spec, int64_t step);
+  /// What became of a block that should be fetched ahead.
+  enum class Room {
+    kMade,       ///< it is this caller's to fetch, by `fetch_ahead`
+    kNotNeeded,  ///< it is there, or on its way, or no step to come is known to use it
+    kNone,       ///< all that might be dropped is used earlier, or the disk is in trouble
+  };
+  /// Makes room for a block, and drops only blocks that are used later than it. Who reads the block waits for
+  /// the fetch from here on.
+  [[nodiscard]] Room make_room_ahead(const BlockSpec& spec);
+  /// Fetches a block that room was made for. Throws as the fetch does; the room is given up then.
+  void fetch_ahead(const BlockSpec& spec);
   /// Somebody found wrong bytes in it. The next `acquire` fetches it anew, unless it is known that the store
   /// has no other bytes.
   void distrust(const Digest& key);
@@ -117,7 +125,9 @@ class BlockCache {
   /// Returns whether the file is gone.
   bool drop(const Digest& key);
   [[nodiscard]] std::optional<Lease> lease_ready(const Digest& key, Lock& lock);
-  [[nodiscard]] bool fetch_into(const BlockSpec& spec, const Digest& key, Lock& lock);
+  void reserve(const BlockSpec& spec, const Digest& key);
+  void fetch_reserved(const BlockSpec& spec, const Digest& key, Lock& lock);
+  [[nodiscard]] bool disk_rests() const;
   void store_block(const Digest& key, const FetchedBlock& fetched, Lock& lock);
   void release(const Digest& key, uint64_t entry);
   void note_disk_trouble(const Error& error);

@@ -66,16 +66,15 @@ class CacheOwner::Impl {
   void add_step(int64_t step, std::vector<BlockSpec> blocks);
   void fetch_ahead();
   [[nodiscard]] std::optional<Ahead> next_to_fetch();
-  enum class Fetched { kYes, kNoRoom, kFailed };
-  [[nodiscard]] Fetched fetch(const Ahead& ahead);
+  [[nodiscard]] bool fetch(const BlockSpec& spec);
   void stop_planning();
   [[nodiscard]] bool stopping() const { return waiter_.stopped() || replan_; }
 
   std::atomic<bool> replan_{false};
   std::mutex mutex_;  // guards the rest but the threads
   std::condition_variable changed_;
-  std::deque<Ahead> to_fetch_;                       // by step; a block again where its uses lie apart
-  std::unordered_set<Digest, DigestHash> fetching_;  // or given up
+  std::deque<Ahead> to_fetch_;                     // by step; a block again where its uses lie apart
+  std::unordered_set<Digest, DigestHash> failed_;  // left to who needs them
   // Of the blocks known: last step of each, and their bytes that the future holds.
   std::unordered_map<Digest, std::pair<int64_t, int64_t>, DigestHash> known_;
   std::set<std::pair<int64_t, Digest>> known_until_;  // each once, with a step not after its last
@@ -107,7 +106,7 @@ void CacheOwner::Impl::stop_planning() {
   for (std::thread& thread : prefetchers_) thread.join();
   prefetchers_.clear();
   to_fetch_.clear();
-  fetching_.clear();
+  failed_.clear();
   known_.clear();
   known_until_.clear();
   known_bytes_ = 0;
@@ -172,14 +171,16 @@ void CacheOwner::Impl::reached(int64_t step) {
   changed_.notify_all();
 }
 
-/// The next block that is not there and that nobody fetches. Blocks that are there stay in the list: they may
-/// be dropped before they are used.
+/// The next block that is not there and that nobody fetches, with room made for it; nothing where there is
+/// none, before what is used first is over. Blocks that are there stay in the list: they may be dropped
+/// before they are used.
 std::optional<CacheOwner::Impl::Ahead> CacheOwner::Impl::next_to_fetch() {
   while (!to_fetch_.empty() && to_fetch_.front().step < now_) to_fetch_.pop_front();
   for (const Ahead& ahead : to_fetch_) {
-    if (fetching_.contains(ahead.key) || cache_.has(ahead.key)) continue;
-    fetching_.insert(ahead.key);
-    return ahead;
+    if (failed_.contains(ahead.key)) continue;
+    const BlockCache::Room room = cache_.make_room_ahead(ahead.spec);
+    if (room == BlockCache::Room::kMade) return ahead;
+    if (room == BlockCache::Room::kNone) break;
   }
   return std::nullopt;
 }
@@ -188,25 +189,25 @@ void CacheOwner::Impl::fetch_ahead() {
   while (!stopping()) {
     std::unique_lock lock(mutex_);
     const std::optional<Ahead> next = next_to_fetch();
-    Fetched outcome = Fetched::kNoRoom;
-    if (next.has_value()) {
-      lock.unlock();
-      outcome = fetch(*next);
-      lock.lock();
-      if (outcome != Fetched::kFailed) fetching_.erase(next->key);  // else it is left to who needs it
+    if (!next.has_value()) {
+      if (!stopping()) changed_.wait_for(lock, kLookUp);
+      continue;
     }
-    // Else nothing is missing, or there is no room before what is used first is over.
-    if (outcome != Fetched::kYes && !stopping()) changed_.wait_for(lock, kLookUp);
+    lock.unlock();
+    const bool there = fetch(next->spec);
+    lock.lock();
+    if (!there) failed_.insert(next->key);
   }
 }
 
-CacheOwner::Impl::Fetched CacheOwner::Impl::fetch(const Ahead& ahead) {
+bool CacheOwner::Impl::fetch(const BlockSpec& spec) {
   try {
-    return cache_.prefetch(ahead.spec, ahead.step) ? Fetched::kYes : Fetched::kNoRoom;
+    cache_.fetch_ahead(spec);
+    return true;
   } catch (const Error& error) {
     // Who needs the block meets the same trouble and reports it.
     if (!stopping()) log_warn("block cache: fetching ahead: {}", error.what());
-    return Fetched::kFailed;
+    return false;
   }
 }
 

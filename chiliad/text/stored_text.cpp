@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/text/detail/utf8.h"
 
 namespace chiliad::text {
@@ -17,7 +18,7 @@ LineDocument text_of_json_string(std::string_view literal) {
   std::string repaired;
   if (detail::replace_broken(literal, repaired)) literal = repaired;
   if (!literal.starts_with('"')) return {"", "expected a JSON string"};
-  const auto json = nlohmann::json::parse(literal, nullptr, false);
+  const auto json = try_parse_json<nlohmann::json>(literal);
   if (!json.is_string()) return {"", "expected a JSON string, got escapes that mean nothing"};
   return {std::string(trim(json.get_ref<const std::string&>())), ""};
 }

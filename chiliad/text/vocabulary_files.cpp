@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 #include "chiliad/text/detail/utf8.h"
 
@@ -39,7 +40,7 @@ class Reader {
     return fs::exists(path) ? object(path, kMaxConfigBytes) : Json::object();
   }
   [[nodiscard]] Json object(const fs::path& path, int64_t limit) {
-    Json json = Json::parse(text(path, limit), nullptr, false);
+    Json json = try_parse_json<Json>(text(path, limit));
     if (!json.is_object())
       throw InvalidInput(path.string(), "expected a JSON object, got other text. Copy the file anew");
     return json;
@@ -277,7 +278,7 @@ OldFiles read_word_piece_files(const fs::path& vocab) {
                    {"unk_token", config.token("unk_token", "[UNK]")},
                    {"continuing_subword_prefix", "##"},
                    {"vocab", std::move(vocabulary)}};
-  return {json.dump(), reader.take_bytes()};
+  return {json_text(json), reader.take_bytes()};
 }
 
 OldFiles read_merges_files(const fs::path& vocab) {
@@ -302,7 +303,7 @@ OldFiles read_merges_files(const fs::path& vocab) {
   }
   json["added_tokens"] = added_tokens(config, special, json["model"]["vocab"],
                                       reader.object_or_none(folder / "added_tokens.json"));
-  return {json.dump(), reader.take_bytes()};
+  return {json_text(json), reader.take_bytes()};
 }
 
 PieceFrame read_piece_frame(const fs::path& folder) {

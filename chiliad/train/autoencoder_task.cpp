@@ -1,10 +1,10 @@
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <vector>
 
 #include "chiliad/device/tensor.h"
 #include "chiliad/objective/autoencoder.h"
+#include "chiliad/ops/backward.h"
 #include "chiliad/train/task.h"
 
 namespace chiliad::train {
@@ -39,7 +39,7 @@ class AutoencoderSlot final : public SlotTask {
     };
     const objective::AutoencoderOutput output{leaf("reconstruction"), leaf("mean"), leaf("logvar")};
     const at::Tensor losses = objective::autoencoder_losses(options_, output, pixels_).total * weights_;
-    torch::autograd::backward({losses.sum() / divisor}, {});
+    ops::backward({losses.sum() / divisor});
     gradients.set("reconstruction", output.reconstruction.grad());
     gradients.set("mean", output.mean.grad());
     gradients.set("logvar", output.logvar.grad());

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/majority.h"
 #include "chiliad/base/planted.h"
 #include "chiliad/checkpoint/snapshot.h"
@@ -182,7 +183,8 @@ void check_identity(comm::Group& world, const Identity& mine) {
                            {"program", program},
                            {"torch", mine.torch}};
   std::vector<nlohmann::json> all;
-  for (const auto& text : comm::gather_texts(world, own.dump())) all.push_back(nlohmann::json::parse(text));
+  for (const auto& text : comm::gather_texts(world, json_text(own)))
+    all.push_back(parse_json<nlohmann::json>(text));
   const auto ranks = all_ranks(all.size());
   const auto compare = [&](const char* field) {
     std::vector<std::string> values;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/planted.h"
 #include "chiliad/loader/make_slot.h"
 #include "chiliad/train/consistency.h"
@@ -24,8 +25,8 @@ std::vector<std::pair<size_t, size_t>> items_of(const loader::RankStep& step) {
 
 std::vector<std::vector<uint64_t>> gather_numbers(comm::Group& world, const std::vector<uint64_t>& mine) {
   std::vector<std::vector<uint64_t>> all;
-  for (const auto& text : comm::gather_texts(world, nlohmann::json(mine).dump()))
-    all.push_back(nlohmann::json::parse(text).get<std::vector<uint64_t>>());
+  for (const auto& text : comm::gather_texts(world, json_text(nlohmann::json(mine))))
+    all.push_back(parse_json<nlohmann::json>(text).get<std::vector<uint64_t>>());
   return all;
 }
 
@@ -57,12 +58,11 @@ std::string testimony(const loader::RankStep& step, size_t item, const index::In
   } catch (const Error& error) {  // another finding, not the end of this one
     refusal = error.what();
   }
-  return nlohmann::json{
+  return json_text_replacing(nlohmann::json{
       {"item", fmt::format("item {} (sample {}, {}, {})", of.position, of.sample, index.key(of.sample),
                            loader::part_place(index, of.sample, of.caption))},
       {"now", now},
-      {"refusal", refusal}}
-      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+      {"refusal", refusal}});
 }
 
 }  // namespace
@@ -87,7 +87,7 @@ void refuse_other_data(const loader::RankStep& step, std::span<const uint64_t> c
   std::vector<int> odd;
   std::string text;
   for (size_t peer = place->first_rank; peer < place->first_rank + tp; ++peer) {
-    const auto json = nlohmann::json::parse(said[peer]);
+    const auto json = parse_json<nlohmann::json>(said[peer]);
     const auto now = json.at("now").get<uint64_t>();
     const auto refusal = json.at("refusal").get<std::string>();
     if (now != contents[peer][place->item]) odd.push_back(static_cast<int>(peer));
@@ -111,7 +111,7 @@ void refuse_other_data(const loader::RankStep& step, std::span<const uint64_t> c
       fmt::format(
           "tensor-parallel ranks must load the same data: {}: {}; {}. Nothing of this step is saved; the "
           "same command goes on from the last checkpoint",
-          nlohmann::json::parse(said[place->first_rank]).at("item").get<std::string>(), text, cause),
+          parse_json<nlohmann::json>(said[place->first_rank]).at("item").get<std::string>(), text, cause),
       odd);
 }
 

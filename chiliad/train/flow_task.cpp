@@ -1,5 +1,4 @@
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <numeric>
@@ -8,6 +7,7 @@
 #include "chiliad/model/build_model.h"
 #include "chiliad/objective/diffusion_objective.h"
 #include "chiliad/objective/flow.h"
+#include "chiliad/ops/backward.h"
 #include "chiliad/text/byte_tokenizer.h"
 #include "chiliad/train/task.h"
 
@@ -66,7 +66,7 @@ class FlowSlot final : public SlotTask {
                                                     layers::own_rows(ranks_, noise_), time_);  // [B]
     const at::Tensor losses = means * (ranks_.size() == 1 ? weights_ : weights_ * share);
     const at::Tensor total = losses.sum() / divisor;
-    torch::autograd::backward({total}, {});
+    ops::backward({total});
     gradients.set("prediction", prediction.grad().to(compute));
     item_losses_ = as_doubles(losses.detach());
     return std::accumulate(item_losses_.begin(), item_losses_.end(), 0.0);

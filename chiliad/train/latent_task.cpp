@@ -1,5 +1,4 @@
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <memory>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "chiliad/model/diffusion.h"
 #include "chiliad/objective/diffusion_objective.h"
 #include "chiliad/objective/flow.h"
+#include "chiliad/ops/backward.h"
 #include "chiliad/ops/keyed_noise.h"
 #include "chiliad/ops/patches.h"
 #include "chiliad/train/task.h"
@@ -122,7 +122,7 @@ class LatentSlot final : public SlotTask {
                        group.weights);
     }
     const at::Tensor all = losses.size() == 1 ? losses[0] : at::cat(losses, 0);  // [B]
-    torch::autograd::backward({all.sum() / divisor}, {});
+    ops::backward({all.sum() / divisor});
     gradients.set("prediction", prediction.grad().to(compute));
     losses_ = all.detach();
     return losses_.sum(at::kDouble).item<double>();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/log.h"
 
 namespace chiliad::train {
@@ -52,7 +53,7 @@ void ParentLink::handle(const ipc::Frame& frame) {
       return;
     }
     case ipc::FrameType::kSlotFree: {
-      const auto body = nlohmann::json::parse(frame.body);
+      const auto body = parse_json<nlohmann::json>(frame.body);
       std::lock_guard lock(mutex_);
       if (slot_free_) {
         slot_free_(body.at("slot").get<int>(), body.value("step", int64_t{-1}),

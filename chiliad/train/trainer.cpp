@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/log.h"
 #include "chiliad/base/planted.h"
 #include "chiliad/device/tensor.h"
@@ -174,14 +175,14 @@ void Trainer::load_checkpoint() {
     }
   }
   for (auto& shard : shards_) shard->publish();
-  const auto state = nlohmann::json::parse(ckpt.state());
+  const auto state = parse_json<nlohmann::json>(ckpt.state());
   num_updates_ = state.at("updates").get<int64_t>();
   items_seen_ = state.at("items_seen").get<int64_t>();
   bad_seen_ = state.at("bad_seen").get<int64_t>();
   if (state.contains("bad_rates"))
-    bad_rates_ = stepplan::BadRates::from_json(state.at("bad_rates").dump(),
+    bad_rates_ = stepplan::BadRates::from_json(json_text(state.at("bad_rates")),
                                                stepplan::bad_rate_options(setup_.run->data));
-  const auto cursor = stepplan::Cursor::from_json(state.at("cursor").dump());
+  const auto cursor = stepplan::Cursor::from_json(json_text(state.at("cursor")));
   plan_->check_resumable(cursor);
   next_step_ = cursor.next_step;
   const auto saved = stepplan::Journal::from_jsonl(state.at("journal").get<std::string>());
@@ -306,8 +307,8 @@ uint64_t Trainer::parameters_digest() {
 
 std::vector<stepplan::Amendment> Trainer::agree_on_verdicts(const loader::RankStep& step) {
   std::vector<stepplan::Amendment> fresh;
-  for (const auto& text : comm::gather_texts(setup_.mesh->world(), verdicts_to_json(step).dump())) {
-    for (const auto& entry : nlohmann::json::parse(text)) {
+  for (const auto& text : comm::gather_texts(setup_.mesh->world(), json_text(verdicts_to_json(step)))) {
+    for (const auto& entry : parse_json<nlohmann::json>(text)) {
       const auto sample = entry.at("sample").get<int64_t>();
       // Loaded ahead, before the sample was agreed to be bad: nothing new.
       if (setup_.journal.weight(sample, step.step) == 0.0F) continue;
@@ -385,11 +386,11 @@ std::string Trainer::state() const {
                              {"updates", num_updates_},
                              {"items_seen", items_seen_},
                              {"bad_seen", bad_seen_},
-                             {"bad_rates", nlohmann::json::parse(bad_rates_.to_json())},
+                             {"bad_rates", parse_json<nlohmann::json>(bad_rates_.to_json())},
                              {"seed", setup_.run->run.seed},
-                             {"cursor", nlohmann::json::parse(cursor.to_json())},
+                             {"cursor", parse_json<nlohmann::json>(cursor.to_json())},
                              {"journal", setup_.journal.to_jsonl()}};
-  return state.dump();
+  return json_text(state);
 }
 
 }  // namespace chiliad::train

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/train/mesh_run.h"
 
 namespace chiliad::train {
@@ -136,7 +137,7 @@ std::string LayoutReport::to_json() const {
       {"parameters", num_parameters},
       {"without_gradient", num_without_gradient},
       {"checks", list}};
-  return page.dump();
+  return json_text(page);
 }
 
 LayoutReport verify_layout(const spec::RunFile& file, const index::Index& index, int64_t num_steps,

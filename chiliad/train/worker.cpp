@@ -17,6 +17,7 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/error_kinds.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/log.h"
 #include "chiliad/comm/meeting.h"
 #include "chiliad/device/memory_meter.h"
@@ -278,10 +279,10 @@ class WorkerRun {
     snapshotter_ = std::make_unique<Snapshotter>(
         checkpoint::SnapshotRing::create(kSlots, slot_bytes), arguments_.rank,
         [this](int slot, int64_t step) {
-          link_.send(ipc::FrameType::kSnapshot, Json{{"step", step}, {"slot", slot}}.dump());
+          link_.send(ipc::FrameType::kSnapshot, json_text(Json{{"step", step}, {"slot", slot}}));
         });
     link_.on_slot_free([this](int slot, int64_t, bool) { snapshotter_->release(slot); });
-    link_.send(ipc::FrameType::kRing, Json{{"slots", kSlots}, {"slot_bytes", slot_bytes}}.dump(),
+    link_.send(ipc::FrameType::kRing, json_text(Json{{"slots", kSlots}, {"slot_bytes", slot_bytes}}),
                snapshotter_->ring_fd());
     trainer_->set_before_update([this] {
       const observe::TimeAccount::Scope scope(trainer_->account(), observe::Row::kCheckpoint);
@@ -341,9 +342,8 @@ class WorkerRun {
     flush_metrics();
     page_.set({.step = trainer_->next_step(), .phase = ipc::Phase::kFinished});
     link_.send(ipc::FrameType::kFinished,
-               Json{{"step", trainer_->next_step()},
-                    {"reason", stopped && !trainer_->finished() ? "stopped" : "done"}}
-                   .dump());
+               json_text(Json{{"step", trainer_->next_step()},
+                              {"reason", stopped && !trainer_->finished() ? "stopped" : "done"}}));
   }
 
   /// What section evaluation asks for after this step.
@@ -406,10 +406,10 @@ class WorkerRun {
   /// Before the snapshot of the same step, so that no committed checkpoint lacks a line.
   void send_ledger(const StepReport& report) {
     if (arguments_.rank != 0 || !run_file_.observe.ledger) return;
-    link_.send(ipc::FrameType::kLedger, Json{{"step", report.step},
-                                             {"items", report.items.hex()},
-                                             {"consumed", fmt::format("{:016x}", report.agreement.consumed)}}
-                                            .dump());
+    link_.send(ipc::FrameType::kLedger,
+               json_text(Json{{"step", report.step},
+                              {"items", report.items.hex()},
+                              {"consumed", fmt::format("{:016x}", report.agreement.consumed)}}));
   }
 
   void finish_step(StepReport report) {
@@ -484,7 +484,7 @@ int run_worker(const WorkerArguments& arguments) {
   std::signal(SIGINT, SIG_IGN);  // the parent decides; a terminal sends Ctrl-C to the whole group
   start_logging({LogLevel::kInfo, fmt::format("rank {}", arguments.rank), ""});
   ParentLink link{ipc::Channel(UniqueFd(arguments.channel))};
-  link.send(ipc::FrameType::kHello, Json{{"pid", ::getpid()}}.dump());
+  link.send(ipc::FrameType::kHello, json_text(Json{{"pid", ::getpid()}}));
   auto run = std::make_unique<WorkerRun>(arguments, link);
   try {
     run->run();
@@ -496,12 +496,11 @@ int run_worker(const WorkerArguments& arguments) {
     const std::string place = known == nullptr ? "" : known->place();
     std::string message = error.what();
     if (!place.empty() && message.rfind(place + ": ", 0) == 0) message = message.substr(place.size() + 2);
-    link.send(ipc::FrameType::kError, Json{{"kind", kind_name(kind_of(error))},
-                                           {"place", place},
-                                           {"message", message},
-                                           {"step", run->step()},
-                                           {"ranks", ranks_of(error)}}
-                                          .dump());
+    link.send(ipc::FrameType::kError, json_text(Json{{"kind", kind_name(kind_of(error))},
+                                                     {"place", place},
+                                                     {"message", message},
+                                                     {"step", run->step()},
+                                                     {"ranks", ranks_of(error)}}));
     std::fflush(nullptr);
     ::_exit(exit_code(error));  // peers may hold collectives open; nothing here is left to save
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/weights/detail/header.h"
 #include "chiliad/weights/detail/strict_json.h"
 #include "chiliad/weights/safetensors.h"
@@ -39,7 +40,7 @@ std::vector<TensorEntry> place_tensors(std::span<const TensorSpec> tensors, int6
 std::string header_json(const std::vector<TensorEntry>& tensors, const Metadata& metadata) {
   std::string text = "{";
   const auto add = [&](const std::string& name, const Json& value) {
-    text += (text.size() > 1 ? "," : "") + Json(name).dump() + ":" + value.dump();
+    text += (text.size() > 1 ? "," : "") + json_text(Json(name)) + ":" + json_text(value);
   };
   try {
     if (!metadata.empty()) add(std::string(detail::kMetadataKey), Json(metadata));

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/dataset/build_index.h"
 #include "chiliad/io/file.h"
 
@@ -12,7 +13,7 @@ namespace chiliad::test {
 MadeDocuments::MadeDocuments(int count) : encoder_(text::DocumentEncoder::open("", "")) {
   std::filesystem::create_directories(source().parent_path());
   std::string lines;
-  for (int i = 0; i < count; ++i) lines += nlohmann::json{{"text", document(i)}}.dump() + "\n";
+  for (int i = 0; i < count; ++i) lines += json_text(nlohmann::json{{"text", document(i)}}) + "\n";
   io::write_atomic(source(), lines);
   const auto out = folder_.path() / "index";
   (void)dataset::build_index(source(), out, {}, {});

@@ -6,6 +6,8 @@
 #include <span>
 #include <stdexcept>
 
+#include "chiliad/base/json_text.h"
+
 namespace chiliad::test {
 namespace {
 
@@ -38,7 +40,7 @@ std::map<std::string, LiteTensor> read_safetensors_lite(const std::filesystem::p
   if (bytes.size() < 8) throw std::runtime_error(path.string() + ": shorter than a header");
   const uint64_t header_bytes = little_endian(bytes.first(8));
   if (header_bytes > bytes.size() - 8) throw std::runtime_error(path.string() + ": ends inside the header");
-  const auto header = nlohmann::json::parse(text_of(bytes.subspan(8, header_bytes)));
+  const auto header = parse_json<nlohmann::json>(text_of(bytes.subspan(8, header_bytes)));
   const auto body = bytes.subspan(8 + header_bytes);
   std::map<std::string, LiteTensor> tensors;
   for (const auto& [name, entry] : header.items()) {

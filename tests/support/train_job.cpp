@@ -6,6 +6,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/checkpoint/reader.h"
 #include "chiliad/io/file.h"
 #include "tests/support/picture_set.h"
@@ -81,7 +82,7 @@ std::map<int64_t, observe::StepMetrics> TrainJob::metrics(const std::string& run
 std::map<int64_t, std::string> TrainJob::ledger(const std::string& run) const {
   std::map<int64_t, std::string> steps;
   for (const auto& line : lines(run_dir(run) / "ledger.jsonl")) {
-    const auto entry = nlohmann::json::parse(line);
+    const auto entry = parse_json<nlohmann::json>(line);
     steps[entry.at("step").get<int64_t>()] = entry.at("items").get<std::string>();
   }
   return steps;
@@ -90,7 +91,7 @@ std::map<int64_t, std::string> TrainJob::ledger(const std::string& run) const {
 std::map<int64_t, std::string> TrainJob::consumed(const std::string& run) const {
   std::map<int64_t, std::string> steps;
   for (const auto& line : lines(run_dir(run) / "ledger.jsonl")) {
-    const auto entry = nlohmann::json::parse(line);
+    const auto entry = parse_json<nlohmann::json>(line);
     steps[entry.at("step").get<int64_t>()] = entry.at("consumed").get<std::string>();
   }
   return steps;

@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 
 namespace chiliad::checkpoint::detail {
 
 Json parse_object(const std::string& place, std::string_view text) {
-  Json parsed = Json::parse(text, nullptr, false);
+  Json parsed = try_parse_json<Json>(text);
   if (parsed.is_discarded()) throw CorruptData(place, "is not JSON");
   if (!parsed.is_object())
     throw CorruptData(place, fmt::format("expected an object, got {}", parsed.type_name()));
@@ -40,7 +41,7 @@ int64_t Fields::integer(const char* key, int64_t low, int64_t high) const {
       value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX);
   const int64_t number = too_large ? INT64_MAX : value.get<int64_t>();
   if (too_large || number < low || number > high) {
-    refuse(fmt::format("{}: expected {} to {}, got {}", key, low, high, value.dump()));
+    refuse(fmt::format("{}: expected {} to {}, got {}", key, low, high, json_text(value)));
   }
   return number;
 }
@@ -76,7 +77,7 @@ Shape Fields::shape(const char* key) const {
   for (const Json& value : values) {
     const bool valid =
         value.is_number_unsigned() && value.get<uint64_t>() <= static_cast<uint64_t>(kMaxNumber);
-    if (!valid) refuse(fmt::format("{}: expected non-negative integers, got {}", key, value.dump()));
+    if (!valid) refuse(fmt::format("{}: expected non-negative integers, got {}", key, json_text(value)));
     sizes.push_back(value.get<int64_t>());
   }
   return Shape(std::move(sizes));

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/checkpoint/detail/fields.h"
 
 namespace chiliad::checkpoint::detail {
@@ -196,7 +197,7 @@ std::string manifest_text(const Manifest& manifest) {
                   {"config", manifest.config},
                   {"files", std::move(files)},
                   {"tensors", std::move(tensors)}};
-  return json.dump(1) + "\n";
+  return json_text(json, 1) + "\n";
 }
 
 Manifest parse_manifest(const std::string& place, std::string_view text) {
@@ -249,7 +250,7 @@ std::string commit_text(const CommitRecord& record) {
   const Json json{{"format", kCommitFormat},           {"version", kVersion},
                   {"manifest", record.manifest.hex()}, {"step", record.step},
                   {"generation", record.generation},   {"num_files", record.num_files}};
-  return json.dump() + "\n";
+  return json_text(json) + "\n";
 }
 
 CommitRecord parse_commit(const std::string& place, std::string_view text) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/checkpoint/detail/block_file.h"
 #include "chiliad/checkpoint/detail/fields.h"
 #include "chiliad/weights/safetensors.h"
@@ -33,7 +34,7 @@ weights::Metadata sharding_metadata(std::span<const OwnedBox* const> boxes,
   for (size_t i = 0; i < boxes.size(); ++i)
     sharding[names[i]] = {{"saved_offsets", boxes[i]->box.offset.sizes()}};
   metadata["DCP_VERSION"] = "1.0";
-  metadata["DCP_SHARDING_INFO"] = sharding.dump();
+  metadata["DCP_SHARDING_INFO"] = json_text(sharding);
   return metadata;
 }
 

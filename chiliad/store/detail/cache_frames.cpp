@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "chiliad/base/error_kinds.h"
+#include "chiliad/base/json_text.h"
 
 namespace chiliad::store::detail {
 namespace {
@@ -14,7 +15,7 @@ using Json = nlohmann::json;
 template <typename Read>
 auto parsed(const std::string& body, const Read& read) {
   try {
-    return read(Json::parse(body));
+    return read(parse_json<Json>(body));
   } catch (const Json::exception& error) {
     throw CorruptData("block cache: frame", error.what());
   }
@@ -41,11 +42,13 @@ std::string write_frame(const WantedFrame& frame) {
     parts.push_back(part.length);
     parts.push_back(part.checksum);
   }
-  return Json{{"store", frame.spec.store},   {"object", bytes_of(frame.spec.object)},
-              {"offset", frame.spec.offset}, {"length", frame.spec.length},
-              {"parts", std::move(parts)},   {"from", frame.from},
-              {"wanted", frame.length}}
-      .dump();
+  return json_text(Json{{"store", frame.spec.store},
+                        {"object", bytes_of(frame.spec.object)},
+                        {"offset", frame.spec.offset},
+                        {"length", frame.spec.length},
+                        {"parts", std::move(parts)},
+                        {"from", frame.from},
+                        {"wanted", frame.length}});
 }
 
 WantedFrame read_wanted(const std::string& body) {
@@ -73,7 +76,7 @@ WantedFrame read_wanted(const std::string& body) {
 }
 
 std::string write_frame(const BlockFrame& frame) {
-  return Json{{"start", frame.start}, {"length", frame.length}, {"lease", frame.lease}}.dump();
+  return json_text(Json{{"start", frame.start}, {"length", frame.length}, {"lease", frame.lease}});
 }
 
 BlockFrame read_block(const std::string& body) {
@@ -84,7 +87,7 @@ BlockFrame read_block(const std::string& body) {
 }
 
 std::string write_hello(int64_t held_bytes) {
-  return Json{{"held_bytes", held_bytes}}.dump();
+  return json_text(Json{{"held_bytes", held_bytes}});
 }
 
 int64_t read_hello(const std::string& body) {
@@ -97,7 +100,7 @@ std::string write_error(const std::exception& error) {
   const std::string place = own == nullptr ? "block cache" : own->place();
   if (message.starts_with(place + ": ")) message.erase(0, place.size() + 2);
   const Json json{{"kind", kind_name(kind_of(error))}, {"place", place}, {"message", message}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text_replacing(json);
 }
 
 void throw_frame(const std::string& body) {

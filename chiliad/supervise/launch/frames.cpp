@@ -8,6 +8,7 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/error_kinds.h"
+#include "chiliad/base/json_text.h"
 
 namespace chiliad::supervise {
 namespace {
@@ -17,7 +18,7 @@ using Json = nlohmann::json;
 template <typename Read>
 auto parse(const char* frame, const std::string& body, Read read) {
   try {
-    return read(Json::parse(body));
+    return read(parse_json<Json>(body));
   } catch (const Json::exception& error) {
     throw CorruptData(frame, fmt::format("got '{:.80}' ({})", body, error.what()));
   }
@@ -61,7 +62,7 @@ LogFrame read_log_frame(const std::string& body) {
 }
 
 std::string slot_free_body(int slot, int64_t step, bool committed) {
-  return Json{{"slot", slot}, {"step", step}, {"committed", committed}}.dump();
+  return json_text(Json{{"slot", slot}, {"step", step}, {"committed", committed}});
 }
 
 }  // namespace chiliad::supervise

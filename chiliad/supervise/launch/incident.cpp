@@ -5,6 +5,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 
 namespace chiliad::supervise {
@@ -40,7 +41,7 @@ std::filesystem::path write_incident(const std::filesystem::path& folder, const 
   const auto stem = fmt::format("{:%Y%m%dT%H%M%SZ}", fmt::gmtime(wall));
   auto path = folder / (stem + ".json");
   for (int n = 1; std::filesystem::exists(path); ++n) path = folder / fmt::format("{}-{}.json", stem, n);
-  io::write_atomic(path, page.dump(2) + "\n");
+  io::write_atomic(path, json_text(page, 2) + "\n");
   return path;
 }
 

@@ -6,6 +6,7 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/log.h"
 #include "chiliad/base/units.h"
 #include "chiliad/io/file.h"
@@ -105,7 +106,7 @@ std::string JobReport::to_json() const {
       {"step", step},           {"steps", steps},     {"resumed_from", resumed_from},
       {"seconds", seconds},     {"run_dir", run_dir}, {"last_checkpoint", last_checkpoint},
       {"incident", incident}};
-  return page.dump();
+  return json_text(page);
 }
 
 std::string JobReport::to_string() const {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/base/log.h"
 #include "chiliad/checkpoint/commit.h"
 #include "chiliad/checkpoint/reader.h"
@@ -73,7 +74,7 @@ void check_same_data(const checkpoint::Checkpoint& good, const spec::RunFile& fi
                      const std::string& run_dir, const std::string& data) {
   std::string stored;
   try {
-    stored = nlohmann::json::parse(good.state()).at("cursor").at("data").get<std::string>();
+    stored = parse_json<nlohmann::json>(good.state()).at("cursor").at("data").get<std::string>();
   } catch (const nlohmann::json::exception&) {
     return;  // the worker names what is wrong with the state
   }

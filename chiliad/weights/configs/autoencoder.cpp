@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/weights/detail/config_reader.h"
 
 namespace chiliad::weights {
@@ -30,7 +31,7 @@ void only_blocks(detail::ConfigReader& config, const char* key, const char* only
   }
   for (const auto& type : *value) {
     if (!type.is_string() || type.get<std::string>() != only)
-      config.refuse(key, fmt::format("\"{}\"", only), type.dump(), "Other blocks are not built");
+      config.refuse(key, fmt::format("\"{}\"", only), json_text(type), "Other blocks are not built");
   }
 }
 
@@ -106,7 +107,7 @@ std::string write_autoencoder_config(const spec::AutoencoderOptions& options) {
   json["up_block_types"] = std::vector<std::string>(stages, "UpDecoderBlock2D");
   json["use_post_quant_conv"] = options.post_quant_conv;
   json["use_quant_conv"] = options.quant_conv;
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace chiliad::weights

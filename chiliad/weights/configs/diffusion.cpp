@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/weights/detail/config_reader.h"
 
 namespace chiliad::weights {
@@ -225,7 +226,7 @@ std::string write_diffusion_config(const spec::DiffusionOptions& options) {
   if (options.family == "sd3") write_sd3(json, options);
   if (options.family == "flux") write_flux(json, options);
   CHILIAD_CHECK(!json.empty(), "a family without a config");
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace chiliad::weights

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 
 namespace chiliad::weights {
@@ -44,7 +45,7 @@ class Config {
   }
   [[noreturn]] void refuse(const char* key, const std::string& expected) const {
     throw InvalidInput(place_, fmt::format("{}: expected {}, got {}. This model is not supported as it is",
-                                           key, expected, has(key) ? object_.at(key).dump() : "nothing"));
+                                           key, expected, has(key) ? json_text(object_.at(key)) : "nothing"));
   }
 
  private:
@@ -133,7 +134,7 @@ int64_t most_positions(const spec::ModelOptions& options) {
 spec::ModelOptions read_language_config(const std::filesystem::path& path) {
   Json json;
   try {
-    json = Json::parse(io::read_text(path, kMostBytes));
+    json = parse_json<Json>(io::read_text(path, kMostBytes));
   } catch (const nlohmann::json::exception& error) {
     throw CorruptData(path.string(), fmt::format("is no JSON: {}", error.what()));
   }
@@ -188,7 +189,7 @@ std::string language_config_json(const spec::ModelOptions& options) {
   json["rope_scaling"] = options.rope_scaling == "none" ? Json() : rope;
   rope["rope_theta"] = options.rope_theta;
   json["rope_parameters"] = rope;
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace chiliad::weights

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/weights/detail/config_reader.h"
 
 namespace chiliad::weights {
@@ -118,9 +119,9 @@ bool is_discrete(std::string_view name) {
 std::optional<std::string> write_scheduler_config(const spec::ObjectiveOptions& objective,
                                                   bool learned_variance) {
   if (objective.extension != nullptr) return std::nullopt;
-  if (objective.kind == "ddpm") return discrete_config(objective, learned_variance).dump(2) + "\n";
+  if (objective.kind == "ddpm") return json_text(discrete_config(objective, learned_variance), 2) + "\n";
   if (objective.kind != "flow" || objective.prediction != "velocity") return std::nullopt;
-  return flow_config(objective).dump(2) + "\n";
+  return json_text(flow_config(objective), 2) + "\n";
 }
 
 fs::path find_scheduler_config(const fs::path& transformer) {

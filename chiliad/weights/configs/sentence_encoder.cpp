@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 
 namespace chiliad::weights {
@@ -19,11 +20,11 @@ constexpr const char* kFirst = "pooling_mode_cls_token";
 
 [[noreturn]] void refuse(const fs::path& file, const std::string& key, const char* wanted, const Json& got) {
   throw InvalidInput(file.string(), fmt::format("{}: expected {}, got {}. Such models are not supported", key,
-                                                wanted, got.dump()));
+                                                wanted, json_text(got)));
 }
 
 Json read_json(const fs::path& file, bool wants_array) {
-  Json json = Json::parse(io::read_text(file, kMaxConfigBytes), nullptr, false);
+  Json json = try_parse_json<Json>(io::read_text(file, kMaxConfigBytes));
   if (wants_array ? json.is_array() : json.is_object()) return json;
   throw InvalidInput(file.string(), fmt::format("expected a JSON {}, got other text. Copy the file anew",
                                                 wants_array ? "array" : "object"));

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 
 namespace chiliad::weights {
@@ -148,7 +149,7 @@ spec::TextEncoderOptions t5(const Config& config) {
 
 Json read_json(const std::filesystem::path& path) {
   const std::string text = io::read_text(path, kMaxConfigBytes);
-  Json json = Json::parse(text, nullptr, false);
+  Json json = try_parse_json<Json>(text);
   if (!json.is_object()) {
     throw InvalidInput(path.string(),
                        "expected the JSON object of a model, got other text. Copy the file anew");

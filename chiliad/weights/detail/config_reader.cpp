@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 
 namespace chiliad::weights::detail {
 namespace {
@@ -30,7 +31,7 @@ std::string read_config_text(const std::filesystem::path& path, std::string_view
 }
 
 OrderedJson parse_config(std::string_view text, const std::string& place) {
-  OrderedJson json = OrderedJson::parse(text, nullptr, false);
+  OrderedJson json = try_parse_json<OrderedJson>(text);
   if (json.is_object()) return json;
   throw InvalidInput(place,
                      "config: expected a JSON object, got something else. Use the model's config.json");
@@ -106,7 +107,7 @@ std::vector<int64_t> ConfigReader::integers(const char* key, int64_t least, std:
 
 void ConfigReader::only(const char* key, const OrderedJson& only) {
   const OrderedJson* value = find(key);
-  if (value != nullptr && *value != only) refuse(key, only.dump(), value->dump(), "Others are not built");
+  if (value != nullptr && *value != only) refuse(key, json_text(only), json_text(*value), "Others are not built");
 }
 
 void ConfigReader::only_null(const char* key, const char* advice) {
@@ -118,7 +119,7 @@ void ConfigReader::finish(std::string_view owner) {
   for (const char* key : {"_class_name", "_diffusers_version", "_name_or_path"}) ignore(key);
   for (const auto& [key, value] : json_.items()) {
     if (!seen_.contains(key))
-      refuse(key, fmt::format("a key of {}", owner), value.dump(), "Remove it, or use a newer version");
+      refuse(key, fmt::format("a key of {}", owner), json_text(value), "Remove it, or use a newer version");
   }
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 
 namespace chiliad::weights::detail {
 namespace {
@@ -102,7 +103,7 @@ std::string quote_name(std::string_view name) {
   constexpr size_t kMaxShown = 120;
   std::string cut(name.substr(0, kMaxShown));
   if (name.size() > kMaxShown) cut += "...";
-  return Json(cut).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text_replacing(Json(cut));
 }
 
 }  // namespace chiliad::weights::detail

@@ -1,11 +1,11 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <set>
 
 #include "chiliad/base/rng.h"
+#include "chiliad/ops/backward.h"
 #include "chiliad/parallel/segment.h"
 #include "tests/contract/layers/model_fixture.h"
 
@@ -44,7 +44,7 @@ TEST_P(LayerContract, UsesEveryDeclaredParameter) {
     layer->forward(local);
     at::Tensor sum = at::zeros({}, at::kDouble);
     for (const auto& name : layer->decl().writes) sum = sum + local.get(name).square().sum();
-    torch::autograd::backward({sum}, {}, true);
+    ops::backward({sum}, {}, true);
     for (size_t i = 0; i < layer->params().size(); ++i) {
       EXPECT_TRUE(layer->params()[i].grad().defined()) << layer->decl().params[i].name;
     }
@@ -128,7 +128,7 @@ TEST_P(LayerContract, GradientsAreThoseOfFiniteDifferences) {
       leaves.emplace_back(layer->decl().params[i].name, layer->params()[i]);
     at::Tensor sum;
     (void)functional(*layer, inputs, &sum);
-    torch::autograd::backward({sum}, {});
+    ops::backward({sum});
     for (const auto& [name, leaf] : leaves) {
       for (int probe = 0; probe < kProbes; ++probe) {
         const auto element = static_cast<int64_t>(rng.below(static_cast<uint64_t>(leaf.numel())));
@@ -157,14 +157,14 @@ TEST_P(SegmentChainContract, GradientsAreThoseOfOneGraph) {
   const auto whole = make_random_model(GetParam(), at::kDouble);
   Carry carry = make_trial_input(GetParam(), {}, at::kDouble);
   for (const auto& layer : whole) layer->forward(carry);
-  torch::autograd::backward({loss_of(carry.get(output))}, {});
+  ops::backward({loss_of(carry.get(output))});
 
   const auto cut = make_random_model(GetParam(), at::kDouble);
   carry = make_trial_input(GetParam(), {}, at::kDouble);
   std::vector<parallel::Segment> segments;
   for (const auto& layer : cut) segments.push_back(parallel::run_forward(*layer, carry));
   at::Tensor made = carry.get(output).detach().set_requires_grad(true);
-  torch::autograd::backward({loss_of(made)}, {});
+  ops::backward({loss_of(made)});
   Carry gradients;
   gradients.set(output, made.grad());
   for (; !segments.empty(); segments.pop_back())

@@ -1,12 +1,12 @@
 // The operations of a wide region: what they give, and the convention for gradients.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <functional>
 #include <vector>
 
 #include "chiliad/layers/vocabulary.h"
+#include "chiliad/ops/backward.h"
 #include "chiliad/spec/tensor_shard.h"
 #include "tests/contract/group/ranks.h"
 
@@ -56,7 +56,7 @@ TEST_P(RowOperations, GatherSendsThePartialGradientsBackSummed) {
   const at::Tensor upstream = wave({1, GetParam(), 4}, 1.3);
   const auto results = on_ranks(kRanks, [&](const TensorParallel& ranks) {
     const at::Tensor own = own_rows(ranks, x).clone().set_requires_grad(true);
-    torch::autograd::backward({gather_rows(ranks, own, GetParam())}, {upstream * (ranks.rank() + 1)});
+    ops::backward({gather_rows(ranks, own, GetParam())}, {upstream * (ranks.rank() + 1)});
     return std::vector{own.grad()};
   });
   std::vector<at::Tensor> rows;
@@ -69,7 +69,7 @@ TEST_P(RowOperations, ScatterGivesEveryRankTheWholeGradient) {
   const at::Tensor upstream = wave({1, GetParam(), 4}, 1.3);
   const auto results = on_ranks(kRanks, [&](const TensorParallel& ranks) {
     const at::Tensor part = x.clone().set_requires_grad(true);
-    torch::autograd::backward({scatter_rows(ranks, part)}, {own_rows(ranks, upstream)});
+    ops::backward({scatter_rows(ranks, part)}, {own_rows(ranks, upstream)});
     return std::vector{part.grad()};
   });
   for (const auto& result : results) EXPECT_TRUE(at::equal(result[0], upstream));
@@ -81,7 +81,7 @@ TEST(SumPartialTest, SumsForwardAndBackward) {
   const auto results = on_ranks(kRanks, [&](const TensorParallel& ranks) {
     const at::Tensor x = at::full({2}, ranks.rank() + 1.0, at::kDouble).set_requires_grad(true);
     const at::Tensor sum = sum_partial(ranks, x);
-    torch::autograd::backward({sum}, {at::full({2}, ranks.rank() + 1.0, at::kDouble)});
+    ops::backward({sum}, {at::full({2}, ranks.rank() + 1.0, at::kDouble)});
     return std::vector{sum.detach(), x.grad()};
   });
   for (const auto& result : results) {
@@ -106,7 +106,7 @@ TEST(VocabularyEmbeddingTest, IsTheLookUpOfTheWholeTable) {
   const auto results = on_ranks(kRanks, [&](const TensorParallel& ranks) {
     const at::Tensor part = table.narrow(0, ranks.rank() * 6, 6).clone().set_requires_grad(true);
     const at::Tensor rows = vocabulary_embedding(ranks, part, tokens);
-    torch::autograd::backward({rows}, {own_rows(ranks, upstream)});
+    ops::backward({rows}, {own_rows(ranks, upstream)});
     return std::vector{rows.detach(), part.grad()};
   });
   std::vector<at::Tensor> rows;
@@ -136,7 +136,7 @@ TEST_P(VocabularyLoss, IsThatOfTheWholeTable) {
     const at::Tensor part = table.narrow(0, ranks.rank() * words, words).clone().set_requires_grad(true);
     const auto losses = vocabulary_loss(ranks, all, part, targets, weights, 4);
     const double share = evenly ? 1.0 / ranks.size() : (ranks.rank() == 0 ? 1.0 : 0.0);
-    torch::autograd::backward({losses.loss}, {at::full({}, share, at::kDouble)});
+    ops::backward({losses.loss}, {at::full({}, share, at::kDouble)});
     return std::vector{losses.loss.detach(), losses.tokens, all.grad(), part.grad()};
   };
   const auto expected = run({});

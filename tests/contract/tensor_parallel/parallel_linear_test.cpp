@@ -1,10 +1,10 @@
 // Linear layers beside the exchange of their rows, against one rank: values and gradients, one chunk and
 // several.
 #include "chiliad/layers/parallel_linear.h"
+#include "chiliad/ops/backward.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <functional>
 #include <string>
@@ -65,7 +65,7 @@ TEST_P(ParallelLinear, GatherLinearIsTheLayerOfOneRank) {
     const at::Tensor weight = weight_.clone().set_requires_grad(true);
     const at::Tensor bias = bias_.clone().set_requires_grad(true);
     const at::Tensor wanted = at::linear(x, weight, bias);
-    torch::autograd::backward({wanted}, {upstream});
+    ops::backward({wanted}, {upstream});
     if (want_rows) x.mutable_grad().add_(of_rows);
 
     const auto results = on_ranks([&](const TensorParallel& ranks) {
@@ -82,7 +82,7 @@ TEST_P(ParallelLinear, GatherLinearIsTheLayerOfOneRank) {
         outputs.push_back(got.rows);
         gradients.push_back(of_rows / ranks.size());  // partial ones: their sum is the gradient
       }
-      torch::autograd::backward(outputs, gradients);
+      ops::backward(outputs, gradients);
       return std::vector{got.out.detach(), own.grad(), w.grad(), b.grad()};
     });
     EXPECT_TRUE(at::allclose(joined(results, 0, 2), wanted.detach(), 1e-12, 1e-12));
@@ -97,13 +97,13 @@ TEST_P(ParallelLinear, LinearScatterIsTheLayerOfOneRank) {
   const at::Tensor x = x_.clone().set_requires_grad(true);
   const at::Tensor weight = weight_.clone().set_requires_grad(true);
   const at::Tensor wanted = at::linear(x, weight);
-  torch::autograd::backward({wanted}, {upstream});
+  ops::backward({wanted}, {upstream});
 
   const auto results = on_ranks([&](const TensorParallel& ranks) {
     const at::Tensor own = part(x_, 2, ranks);
     const at::Tensor w = part(weight_, 1, ranks);
     const at::Tensor out = linear_scatter(ranks, own, w);
-    torch::autograd::backward({out}, {part(upstream, 1, ranks).detach()});
+    ops::backward({out}, {part(upstream, 1, ranks).detach()});
     return std::vector{out.detach(), own.grad(), w.grad()};
   });
   EXPECT_TRUE(at::allclose(joined(results, 0, 1), wanted.detach(), 1e-12, 1e-12));
@@ -116,7 +116,7 @@ TEST_P(ParallelLinear, AFrozenWeightHasNoGradient) {
     const at::Tensor own = part(x_, 1, ranks);
     const at::Tensor w = part(weight_, 0, ranks).detach();
     const auto got = gather_linear(ranks, own, w, {}, GetParam().length, false);
-    torch::autograd::backward({got.out.sum()}, {});
+    ops::backward({got.out.sum()});
     EXPECT_TRUE(own.grad().defined());
     EXPECT_FALSE(w.grad().defined());
     return std::vector<at::Tensor>{};

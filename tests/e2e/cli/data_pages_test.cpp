@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 #include "tests/e2e/cli/run_program.h"
 #include "tests/support/picture_set.h"
@@ -30,7 +31,7 @@ TEST_F(DataPagesVerbTest, StatsWriteAPage) {
   const auto result =
       run_chiliad({"data", "stats", index().string(), "--html", page(), "--max-pictures", "2", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(nlohmann::json::parse(result.out).at("html"), page());
+  EXPECT_EQ(parse_json<nlohmann::json>(result.out).at("html"), page());
   EXPECT_THAT(io::read_text(page(), 1 << 24), HasSubstr("2 of them, drawn by a hash of their keys."));
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/image/encode.h"
 #include "chiliad/io/file.h"
 #include "tests/e2e/cli/run_program.h"
@@ -69,7 +70,7 @@ TEST_F(ConversationRunTest, AStepIsShownWithItsPictures) {
   const auto result = run_chiliad({"data", "show", path("run.yaml"), "--step", "0", "--ranks", "2", "--out",
                                    path("step.html"), "--json", "--quiet"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(nlohmann::json::parse(result.out).at("bad"), 0);
+  EXPECT_EQ(parse_json<nlohmann::json>(result.out).at("bad"), 0);
   const std::string page = io::read_text(path("step.html"), 1 << 24);
   EXPECT_THAT(page, HasSubstr("picture 2: 4 positions, 1 tiles"));
   EXPECT_THAT(page, HasSubstr("<span class=\"yes\"><bdi>\nNumber "));
@@ -90,7 +91,7 @@ TEST(ParquetTest, RowsBecomeTarsWithAnIndex) {
   const auto built = run_chiliad(
       {"data", "build", "--from", source, "--out", (folder.path() / "out").string(), "--json", "--quiet"});
   ASSERT_EQ(built.exit_code, 0) << built.err;
-  const auto page = nlohmann::json::parse(built.out);
+  const auto page = parse_json<nlohmann::json>(built.out);
   EXPECT_EQ(page.at("samples"), 15);
   EXPECT_EQ(page.at("dropped").at("image"), 3);
   const auto stats = run_chiliad({"data", "stats", (folder.path() / "out/index").string(), "--json"});

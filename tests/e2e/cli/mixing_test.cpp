@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 #include "tests/e2e/cli/run_program.h"
 #include "tests/support/picture_set.h"
@@ -41,7 +42,7 @@ class MixingTest : public testing::Test {
 TEST_F(MixingTest, ThePlanTellsWhatEachSourceGives) {
   const auto result = plan("", {"--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const auto sources = nlohmann::json::parse(result.out).at("sources");
+  const auto sources = parse_json<nlohmann::json>(result.out).at("sources");
   EXPECT_EQ(sources.at(0).at("name"), "birds");
   EXPECT_EQ(sources.at(0).at("items"), 14);  // a quarter of 7 steps
   EXPECT_EQ(sources.at(1).at("items"), 42);

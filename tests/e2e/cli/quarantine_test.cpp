@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 #include "tests/e2e/cli/run_program.h"
 #include "tests/support/picture_set.h"
@@ -38,7 +39,7 @@ class QuarantineVerbTest : public testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     const auto result = run_chiliad(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    return nlohmann::json::parse(result.out);
+    return parse_json<nlohmann::json>(result.out);
   }
 
   TempDir folder_;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 #include "tests/e2e/cli/run_program.h"
 #include "tests/support/temp_dir.h"
@@ -151,7 +152,7 @@ class DocumentPlanTest : public testing::Test {
 TEST_F(DocumentPlanTest, HasNoPadding) {
   const auto result = plan(258);
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const auto plan = nlohmann::json::parse(result.out);
+  const auto plan = parse_json<nlohmann::json>(result.out);
   EXPECT_EQ(plan["items"], 40);
   EXPECT_EQ(plan["padded_tokens"], 0);
   EXPECT_EQ(plan["tokens"], 784);  // a document of i bytes has i targets, at most 32
@@ -161,7 +162,7 @@ TEST_F(DocumentPlanTest, HasNoPadding) {
 TEST_F(DocumentPlanTest, SeveralRanksAreAList) {
   const auto result = run_chiliad({"data", "plan", run_file(), "--ranks", "1,2,3", "--json", "--quiet"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const auto plans = nlohmann::json::parse(result.out)["plans"];
+  const auto plans = parse_json<nlohmann::json>(result.out)["plans"];
   ASSERT_EQ(plans.size(), 3U);
   EXPECT_EQ(plans[2]["ranks"], 3);
 }
@@ -170,19 +171,19 @@ TEST_F(DocumentPlanTest, ModePadSaysWhatItCosts) {
   const auto result =
       run_chiliad({"data", "plan", run_file(), "--set", "data.mode=pad", "--json", "--quiet"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_GT(nlohmann::json::parse(result.out)["padded_tokens"], 100);
+  EXPECT_GT(parse_json<nlohmann::json>(result.out)["padded_tokens"], 100);
 }
 
 TEST_F(DocumentPlanTest, TakesPacksMadeBeforehand) {
   const std::string packs = (folder_.path() / "run.packs").string();
   const auto made = run_chiliad({"data", "pack", run_file(), "--out", packs, "--json", "--quiet"});
   ASSERT_EQ(made.exit_code, 0) << made.err;
-  const auto summary = nlohmann::json::parse(made.out);
+  const auto summary = parse_json<nlohmann::json>(made.out);
   EXPECT_EQ(summary["samples"], 40);
   const auto result = run_chiliad({"data", "plan", run_file(), "--set", "data.packs=" + packs, "--set",
                                    "data.batch=4", "--json", "--quiet"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const auto plan = nlohmann::json::parse(result.out);
+  const auto plan = parse_json<nlohmann::json>(result.out);
   EXPECT_EQ(plan["packs"], summary["packs"]);
   EXPECT_EQ(plan["items"], 40);
   EXPECT_EQ(plan["coverage"]["missed"], 0);
@@ -216,7 +217,7 @@ TEST(CkptTest, ListsNothingInAnEmptyRun) {
   const TempDir folder;
   const auto result = run_chiliad({"ckpt", "ls", folder.path().string(), "--json"});
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_EQ(nlohmann::json::parse(result.out), nlohmann::json::array());
+  EXPECT_EQ(parse_json<nlohmann::json>(result.out), nlohmann::json::array());
 }
 
 TEST(CkptTest, AMissingFolderIsWrongInput) {
@@ -228,13 +229,13 @@ TEST(CkptTest, AMissingFolderIsWrongInput) {
 TEST(VersionTest, IsJsonWhereAsked) {
   const auto result = run_chiliad({"version", "--json"});
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_TRUE(nlohmann::json::parse(result.out).contains("version"));
+  EXPECT_TRUE(parse_json<nlohmann::json>(result.out).contains("version"));
 }
 
 TEST(DocsTest, TheSchemaIsJson) {
   const auto result = run_chiliad({"docs", "run-file", "--schema"});
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_TRUE(nlohmann::json::parse(result.out).contains("properties"));
+  EXPECT_TRUE(parse_json<nlohmann::json>(result.out).contains("properties"));
 }
 
 }  // namespace

@@ -75,6 +75,7 @@ TEST_F(EncodeTest, KilledTenTimesItEndsWithTheSameBytes) {
     // Before the first or the second part of what is left.
     const auto result = encode({"--nproc", "2"}, {{"CHILIAD_KILL_ENCODE", std::to_string(i % 2)}});
     killed += result.exit_code == 4 ? 1 : 0;
+    EXPECT_THAT(result.err, HasSubstr("ended with signal 9 (Killed). What the others make is kept."));
   }
   EXPECT_EQ(killed, 10);
   const auto last = encode({"--nproc", "2"});
@@ -88,6 +89,20 @@ TEST_F(EncodeTest, WhatIsThereIsNotMadeAgain) {
   const auto before = fs::last_write_time(any_part());
   ASSERT_EQ(encode().exit_code, 0);
   EXPECT_EQ(fs::last_write_time(any_part()), before);
+}
+
+// As on a disk that is mounted to read alone.
+TEST_F(EncodeTest, WholeColumnsWantNoLock) {
+  make("pixart", 12);
+  ASSERT_EQ(encode().exit_code, 0);
+  const auto lock = io::FileLock::try_lock(any_part().parent_path().parent_path() / "lock", "test");
+  ASSERT_TRUE(lock.has_value());
+  const auto again = encode();
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  fs::remove(any_part());
+  const auto refused = encode();
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("another chiliad encode is at work here"));
 }
 
 TEST_F(EncodeTest, TrainingWantsTheColumnsFirst) {

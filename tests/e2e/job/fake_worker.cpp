@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/checkpoint/snapshot.h"
 #include "chiliad/io/file.h"
 #include "chiliad/ipc/channel.h"
@@ -164,7 +165,7 @@ class FakeWorker {
     while (auto frame = channel_.receive(deadline)) {
       if (frame->type == ipc::FrameType::kStop) stop_asked_ = true;
       if (frame->type == ipc::FrameType::kSlotFree) {
-        free_[nlohmann::json::parse(frame->body).at("slot").get<size_t>()] = true;
+        free_[parse_json<nlohmann::json>(frame->body).at("slot").get<size_t>()] = true;
       }
       deadline = Nanoseconds(0);
     }

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 #include "tests/support/event_reader.h"
 #include "tests/support/train_job.h"
@@ -95,7 +96,7 @@ TEST_F(SeeingTest, TracesHoldEveryKindOfWorkOfTheirSteps) {
   for (const int step : {1, 2}) {
     for (const int rank : {0, 1}) {
       const auto path = run() / "trace" / fmt::format("step-{}-rank-{}.json", step, rank);
-      const Json page = Json::parse(read(path));
+      const Json page = parse_json<Json>(read(path));
       std::set<std::string> kinds;
       for (const auto& event : page.at("traceEvents"))
         if (event.contains("cat")) kinds.insert(event.at("cat").get<std::string>());
@@ -113,12 +114,12 @@ TEST_F(SeeingTest, TheReportTellsOfTheWholeRun) {
   const auto out = job_->run_dir("page.html");
   const auto result = chiliad({"report", run().string(), "--out", out.string(), "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const Json said = Json::parse(result.out);
+  const Json said = parse_json<Json>(result.out);
   EXPECT_EQ(said.at("state"), "finished");
   EXPECT_EQ(said.at("step"), kSteps);
   EXPECT_EQ(said.at("resumes"), 1);
   EXPECT_EQ(said.at("incidents"), 1);
-  EXPECT_TRUE(said.at("problems").empty()) << said.dump();
+  EXPECT_TRUE(said.at("problems").empty()) << json_text(said);
   const auto page = read(out);
   for (const char* part : {"<figcaption>Loss</figcaption>", "Where the time went", "in the order of the run",
                            "rank 1", "committed", "resumed at step", "Run file, resolved"})
@@ -141,7 +142,7 @@ TEST_F(SeeingTest, ShowsTheItemsThatTheStepConsumed) {
   const auto result = chiliad({"data", "show", (run() / "run.yaml").string(), "--step", "3", "--ranks", "2",
                                "--out", out.string(), "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const Json said = Json::parse(result.out);
+  const Json said = parse_json<Json>(result.out);
   EXPECT_EQ(said.at("items"), 5);  // the last step of a window holds what is left
   EXPECT_EQ(said.at("digest"), job_->ledger("run").at(3));
   const auto page = read(out);

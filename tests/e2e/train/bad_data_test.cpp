@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 #include "tests/support/picture_set.h"
 #include "tests/support/train_job.h"
@@ -98,7 +99,7 @@ TEST_F(BadDataTest, AnEmptyCaptionIsLeftOutAndCounted) {
   index_pictures(job_.pictures(), job_.index());
   const auto check = job_.train("run", 1, {}, {"--check", "--json"});
   ASSERT_EQ(check.exit_code, 0) << check.err;
-  EXPECT_EQ(nlohmann::json::parse(check.out).at("coverage").at("no_caption"), 1);
+  EXPECT_EQ(parse_json<nlohmann::json>(check.out).at("coverage").at("no_caption"), 1);
   EXPECT_EQ(job_.train("run", 1).exit_code, 0);
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 #include "chiliad/spec/run_file.h"
 #include "tests/support/train_job.h"
@@ -23,7 +24,8 @@ spec::RunFile settled(const TrainJob& job) {
 TEST(FormatsTest, AreMeasuredByANewRunAndKept) {
   const TrainJob job(4);
   ASSERT_EQ(job.train("run", 2, {}, kAuto).exit_code, 0);
-  const auto measured = nlohmann::json::parse(io::read_text(job.run_dir("run") / "formats.json", 1 << 20));
+  const auto measured =
+      parse_json<nlohmann::json>(io::read_text(job.run_dir("run") / "formats.json", 1 << 20));
   EXPECT_EQ(settled(job).parallel.compute, measured["compute"]);
   EXPECT_EQ(settled(job).parallel.products, measured["products"]);
   EXPECT_EQ(measured["measured"][0]["products"], "library");

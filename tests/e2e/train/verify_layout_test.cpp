@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 #include "tests/support/made_documents.h"
 #include "tests/support/picture_set.h"
@@ -53,14 +54,14 @@ TEST_F(VerifyLayoutTest, TensorParallelLanguageModelGivesTheNumbersOfOneDevice) 
   io::write_atomic(run_file(), tiny_language_run_file(documents.index().folder(), kSteps, "llama"));
   const auto result = verify(run_file(), {"--nproc", "2", "--set", "parallel.tp=2", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err << result.out;
-  EXPECT_EQ(nlohmann::json::parse(result.out)["layout"]["tp"], 2);
+  EXPECT_EQ(parse_json<nlohmann::json>(result.out)["layout"]["tp"], 2);
 }
 
 TEST_F(VerifyLayoutTest, ABrokenLayoutFailsAndNamesAParameter) {
   const auto result =
       verify(run_file(), {"--nproc", "2", "--json", "--quiet"}, {{"CHILIAD_PLANTED_BUG", "swapped_ranks"}});
   ASSERT_EQ(result.exit_code, 1) << result.err << result.out;
-  const auto gradients = nlohmann::json::parse(result.out)["checks"][1];
+  const auto gradients = parse_json<nlohmann::json>(result.out)["checks"][1];
   EXPECT_FALSE(gradients["ok"]);
   EXPECT_THAT(gradients["where"].get<std::string>(), HasSubstr("."));
 }
@@ -68,7 +69,7 @@ TEST_F(VerifyLayoutTest, ABrokenLayoutFailsAndNamesAParameter) {
 TEST_F(VerifyLayoutTest, EveryParameterHasAGradientToCompare) {
   const auto result = verify(run_file(), {"--nproc", "2", "--steps", "1", "--json", "--quiet"});
   ASSERT_EQ(result.exit_code, 0) << result.err << result.out;
-  const auto report = nlohmann::json::parse(result.out);
+  const auto report = parse_json<nlohmann::json>(result.out);
   EXPECT_GT(report["parameters"], 0);
   EXPECT_EQ(report["without_gradient"], 0);
 }

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 #include "chiliad/weights/weight_source.h"
 #include "tests/support/kits.h"
@@ -159,7 +160,7 @@ TEST_F(WeightsTest, AnImportedStartTrainsAsIfTheWeightsWereNamed) {
   const auto trained = chiliad({"train", run_file(), "--quiet", "--nproc", "2", "--set",
                                 "parallel.dp_shard=2", "--set", lr, "--set", "run.dir=" + other});
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
-  const auto apart = nlohmann::json::parse(chiliad({"ckpt", "diff", run_dir(), other, "--json"}).out);
+  const auto apart = parse_json<nlohmann::json>(chiliad({"ckpt", "diff", run_dir(), other, "--json"}).out);
   for (const auto& tensor : apart["tensors"])
     EXPECT_LE(tensor["largest"].get<double>(), 1e-5 * tensor["magnitude"].get<double>()) << tensor;
 }

@@ -2,7 +2,6 @@
 // same bits twice. Tests skip where no GPU is.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <functional>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "chiliad/ops/adamw.h"
 #include "chiliad/ops/attention.h"
 #include "chiliad/ops/axis_rotary.h"
+#include "chiliad/ops/backward.h"
 #include "chiliad/ops/cuda/adamw.h"
 #include "chiliad/ops/cuda/flash_attention.h"
 #include "chiliad/ops/cuda/values.h"
@@ -40,7 +40,7 @@ Tensors run(const Op& op, const Tensors& inputs, at::ScalarType type, at::Scalar
   Tensors upstream;
   for (size_t i = 0; i < results.size(); ++i)
     upstream.push_back(values(results[i].sizes().vec(), 90 + i).to(rounded).to(type));
-  torch::autograd::backward(results, upstream);
+  backward(results, upstream);
   for (const auto& leaf : leaves) results.push_back(leaf.grad());
   return results;
 }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/dataset/build_index.h"
 #include "chiliad/io/file.h"
 #include "chiliad/text/conversation.h"
@@ -33,7 +34,7 @@ std::vector<Case> cases(bool refused) {
     if (text[at - 1] == '\\') text[at - 1] = ' ';
   }
   std::vector<Case> found;
-  const Json kit = Json::parse(text);
+  const Json kit = parse_json<Json>(text);
   for (const auto& [file, entry] : kit.at("files").items()) {
     if (entry.at("kind") != "llava-json" || (entry.at("expect") == "refuse") != refused) continue;
     found.push_back(

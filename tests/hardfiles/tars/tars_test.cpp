@@ -7,6 +7,7 @@
 #include <set>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/dataset/build_index.h"
 #include "chiliad/image/image.h"
 #include "chiliad/io/file.h"
@@ -49,7 +50,7 @@ Json read_kit_index() {
     const std::string byte = std::string(kByteMark) + text.substr(at + kSurrogate.size(), 2) + ">";
     text.replace(escaped ? at - 1 : at, kSurrogate.size() + 2 + (escaped ? 1 : 0), byte);
   }
-  return Json::parse(text);
+  return parse_json<Json>(text);
 }
 
 std::vector<TarCase> all_cases() {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/spec/run_file.h"
 #include "tests/support/kits.h"
 #include "tests/support/temp_dir.h"
@@ -102,7 +103,7 @@ const std::map<std::string, std::string> kCauses{
 class HardYamlTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(HardYamlTest, HasTheOutcomeOfTheKit) {
-  const auto index = nlohmann::json::parse(slurp(test::hard_files_kit() / "index.json"));
+  const auto index = parse_json<nlohmann::json>(slurp(test::hard_files_kit() / "index.json"));
   const auto& entry = index["files"][GetParam()];
   const test::TempDir dir;
   const fs::path path = dir.path() / fs::path(GetParam()).filename();
@@ -128,7 +129,7 @@ TEST_P(HardYamlTest, HasTheOutcomeOfTheKit) {
 }
 
 std::vector<std::string> cases() {
-  const auto index = nlohmann::json::parse(slurp(test::hard_files_kit() / "index.json"), nullptr, false);
+  const auto index = try_parse_json<nlohmann::json>(slurp(test::hard_files_kit() / "index.json"));
   std::vector<std::string> names;
   if (index.is_discarded()) return names;
   for (const auto& [name, entry] : index["files"].items()) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 #include "chiliad/model/load_weights.h"
 #include "chiliad/model/text_encoder/text_encoder.h"
@@ -121,8 +122,8 @@ TEST_F(MiniLmParityTest, EmbeddingsAreThoseOfTheReference) {
 }
 
 TEST_F(MiniLmParityTest, TokensAreThoseOfTheReference) {
-  const auto sentences =
-      nlohmann::json::parse(io::read_text(test::golden_kit() / "minilm_real" / "sentences.json", 1 << 20));
+  const auto sentences = parse_json<nlohmann::json>(
+      io::read_text(test::golden_kit() / "minilm_real" / "sentences.json", 1 << 20));
   const auto tokenizer = text::open_tokenizer(folder());
   const int64_t limit = TextEncoder::open(folder()).max_tokens();
   const at::Tensor& mask = golden_.inputs.at("attention_mask");

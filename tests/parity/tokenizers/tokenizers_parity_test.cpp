@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 #include "chiliad/text/tokenizer.h"
 #include "tests/support/kits.h"
@@ -37,11 +38,11 @@ std::unique_ptr<Tokenizer> open_covered(const fs::path& folder) {
 }
 
 std::vector<Case> read_cases(const fs::path& folder) {
-  const Json corpus = Json::parse(io::read_text(folder.parent_path() / "corpus.json", 1 << 24));
+  const Json corpus = parse_json<Json>(io::read_text(folder.parent_path() / "corpus.json", 1 << 24));
   std::vector<Case> cases;
   std::ifstream lines(folder / "expected.jsonl");
   for (std::string line; std::getline(lines, line);) {
-    const Json json = Json::parse(line);
+    const Json json = parse_json<Json>(line);
     const auto decoded = json.at("decoded").get<std::string>();
     cases.push_back({corpus.at(cases.size()).get<std::string>(), json.at("ids"), json.at("ids_with_special"),
                      decoded, json.value("decoded_skip_special", decoded)});
@@ -65,7 +66,7 @@ void for_all_cases(const Check& check) {
     ++num_tokenizers;
     SCOPED_TRACE(entry.path().filename().string());
     for (const Case& one : read_cases(entry.path())) {
-      SCOPED_TRACE(Json(one.text).dump());
+      SCOPED_TRACE(json_text(Json(one.text)));
       check(*tokenizer, one);
     }
   }
@@ -119,9 +120,9 @@ void expect_same_ids(const fs::path& folder, const std::vector<const char*>& fil
                                       [&](int32_t id) { return id < tokenizer->vocabulary_size(); });
     if (!is_known) continue;
     ++compared;
-    EXPECT_EQ(tokenizer->encode(one.text), one.ids) << Json(one.text).dump();
-    EXPECT_EQ(tokenizer->encode_with_special(one.text), one.ids_with_special) << Json(one.text).dump();
-    EXPECT_EQ(tokenizer->decode(one.ids, false), one.decoded) << Json(one.text).dump();
+    EXPECT_EQ(tokenizer->encode(one.text), one.ids) << json_text(Json(one.text));
+    EXPECT_EQ(tokenizer->encode_with_special(one.text), one.ids_with_special) << json_text(Json(one.text));
+    EXPECT_EQ(tokenizer->decode(one.ids, false), one.decoded) << json_text(Json(one.text));
   }
   EXPECT_GT(compared, 100);
 }
@@ -134,7 +135,7 @@ TEST(TokenizersParityTest, ReadsVocabTxtAsTheReference) {
 
 TEST(TokenizersParityTest, ReadsVocabJsonWithMergesAsTheReference) {
   for_folders_with("merges.txt", [](const fs::path& folder) {
-    const Json config = Json::parse(io::read_text(folder / "tokenizer_config.json", 1 << 20));
+    const Json config = parse_json<Json>(io::read_text(folder / "tokenizer_config.json", 1 << 20));
     const auto kind = config.at("tokenizer_class").get<std::string>();
     if (kind != "CLIPTokenizer" && kind != "GPT2Tokenizer" && kind != "Qwen2Tokenizer") return;
     expect_same_ids(folder, {"vocab.json", "merges.txt", "tokenizer_config.json"});
@@ -145,16 +146,16 @@ TEST(TokenizersParityTest, ReadsSentencePieceModelsAsTheReference) {
   for_folders_with("expected_model.jsonl", [](const fs::path& folder) {
     const bool is_t5 = fs::exists(folder / "spiece.model");
     const auto tokenizer = open_tokenizer(folder / (is_t5 ? "spiece.model" : "tokenizer.model"));
-    const Json corpus = Json::parse(io::read_text(folder.parent_path() / "corpus.json", 1 << 24));
+    const Json corpus = parse_json<Json>(io::read_text(folder.parent_path() / "corpus.json", 1 << 24));
     std::ifstream lines(folder / "expected_model.jsonl");
     size_t row = 0;
     for (std::string line; std::getline(lines, line); ++row) {
-      const Json json = Json::parse(line);
+      const Json json = parse_json<Json>(line);
       const auto text = corpus.at(row).get<std::string>();
       const auto ids = json.at("ids").get<std::vector<int32_t>>();
-      EXPECT_EQ(tokenizer->encode(text), ids) << corpus.at(row).dump();
+      EXPECT_EQ(tokenizer->encode(text), ids) << json_text(corpus.at(row));
       EXPECT_EQ(tokenizer->decode(ids, false), json.at("decoded").get<std::string>())
-          << corpus.at(row).dump();
+          << json_text(corpus.at(row));
     }
     EXPECT_EQ(row, corpus.size());
   });

@@ -1,7 +1,6 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +9,7 @@
 
 #include "chiliad/objective/ddpm.h"
 #include "chiliad/objective/learned_variance.h"
+#include "chiliad/ops/backward.h"
 #include "tests/parity/training/golden.h"
 
 namespace chiliad::objective {
@@ -84,7 +84,7 @@ TEST(DdpmParityTest, LossesAndGradientsMatch) {
     const at::Tensor loss = ddpm_losses(one.schedule, Prediction::kNoise, predicted, one.input("x0"),
                                         one.input("noise"), one.input("timesteps"))
                                 .mean();
-    torch::autograd::backward({loss}, {});
+    ops::backward({loss});
     expect_close(one, "eps_loss", relative_difference(loss, one.expected("eps_loss")), kTolerance);
     expect_close(one, "grad.predicted", relative_difference(predicted.grad(), one.expected("grad.predicted")),
                  kTolerance);
@@ -139,7 +139,7 @@ class LearnedVarianceParityTest : public testing::Test {
     output.set_requires_grad(true);
     const auto terms = losses(output);
     const at::Tensor loss = (terms.mse + terms.vb).mean();
-    torch::autograd::backward({loss}, {});
+    ops::backward({loss});
     for (const auto& [name, actual] : {std::pair{"mse", terms.mse},
                                        {"kl", terms.kl},
                                        {"nll", terms.nll},

@@ -1,9 +1,9 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include "chiliad/objective/flow.h"
 #include "chiliad/objective/flow_schedule.h"
+#include "chiliad/ops/backward.h"
 #include "tests/parity/training/golden.h"
 
 namespace chiliad::objective {
@@ -171,7 +171,7 @@ TEST_F(FlowParityTest, LossesAndGradientsMatch) {
           item_losses(velocity, predicted, as_items(golden.inputs.at("x0")),
                       as_items(golden.inputs.at("noise")), golden.expected.at("sigmas"));
       const at::Tensor loss = (losses * to_floats(weights_of(golden, weighting))).mean();
-      torch::autograd::backward({loss}, {});
+      ops::backward({loss});
       EXPECT_LT(relative_difference(loss, golden.expected.at(std::string("loss.") + name)), kTolerance)
           << golden.folder << " " << name;
       EXPECT_LT(relative_difference(predicted.grad(),

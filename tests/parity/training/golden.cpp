@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "chiliad/base/json_text.h"
 #include "tests/support/kits.h"
 #include "tests/support/safetensors_lite.h"
 
@@ -66,7 +67,7 @@ GoldenCase read_golden(const std::string& folder) {
   golden.expected = read_golden_tensors(path / "expected.safetensors");
   for (const char* name : {"options.json", "scheduler_config.json", "config.json"}) {
     std::ifstream file(path / name);
-    if (file) *golden.options = nlohmann::json::parse(without_infinities(file));
+    if (file) *golden.options = parse_json<nlohmann::json>(without_infinities(file));
   }
   return golden;
 }

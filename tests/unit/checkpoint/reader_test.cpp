@@ -1,4 +1,5 @@
 #include "chiliad/checkpoint/reader.h"
+#include "chiliad/base/json_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,7 +35,7 @@ class ForgedManifestTest : public testing::Test {
     std::ifstream in(path_ / "manifest.json");
     json manifest = json::parse(in);
     edit(manifest);
-    const std::string text = manifest.dump();
+    const std::string text = json_text(manifest);
     std::ofstream(path_ / "manifest.json") << text;
     const auto files = static_cast<int64_t>(manifest["files"].size());
     std::ofstream(path_ / "COMMIT") << detail::commit_text(

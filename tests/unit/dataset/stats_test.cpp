@@ -1,4 +1,5 @@
 #include "chiliad/dataset/stats.h"
+#include "chiliad/base/json_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -59,7 +60,7 @@ TEST_F(StatsTest, GivesNearestRankPercentiles) {
 }
 
 TEST_F(StatsTest, WritesJson) {
-  EXPECT_EQ(nlohmann::json::parse(to_json(stats_)).at("captions_by_language").at("en"), 2);
+  EXPECT_EQ(parse_json<nlohmann::json>(to_json(stats_)).at("captions_by_language").at("en"), 2);
 }
 
 TEST_F(StatsTest, WritesATable) {

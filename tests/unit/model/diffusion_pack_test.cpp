@@ -1,13 +1,13 @@
 // Items of several shapes in a pack against the same items alone: predictions and gradients.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <cstdlib>
 
 #include "chiliad/base/rng.h"
 #include "chiliad/model/diffusion.h"
+#include "chiliad/ops/backward.h"
 #include "chiliad/ops/patches.h"
 
 namespace chiliad::model {
@@ -122,7 +122,7 @@ Result run(const spec::DiffusionOptions& options, const LatentBatch& batch, cons
     layer->forward(carry);
   }
   const at::Tensor prediction = carry.get("prediction");
-  torch::autograd::backward({weigh(prediction)}, {});
+  ops::backward({weigh(prediction)});
   Result result{prediction.detach(), {}};
   for (const auto& param : all)
     result.gradients.push_back(param.grad().defined() ? param.grad() : at::zeros_like(param));

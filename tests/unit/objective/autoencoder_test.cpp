@@ -2,10 +2,11 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
 #include <vector>
+
+#include "chiliad/ops/backward.h"
 
 namespace chiliad::objective {
 namespace {
@@ -67,7 +68,7 @@ TEST(AutoencoderLossesTest, GradientsAreTheSlopes) {
     const auto start = output();
     std::vector<at::Tensor> leaves = {start.reconstruction, start.mean, start.logvar};
     for (auto& leaf : leaves) leaf.set_requires_grad(true);
-    torch::autograd::backward({loss(leaves)}, {});
+    ops::backward({loss(leaves)});
     for (size_t k = 0; k < leaves.size(); ++k) {
       const at::NoGradGuard no_grad;
       auto beside = leaves;

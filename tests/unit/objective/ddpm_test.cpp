@@ -2,13 +2,13 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/rng.h"
 #include "chiliad/objective/learned_variance.h"
+#include "chiliad/ops/backward.h"
 
 namespace chiliad::objective {
 namespace {
@@ -66,7 +66,7 @@ TEST_F(DdpmTest, TheBoundLeavesTheMeanAlone) {
   const auto tables = make_posterior_tables(schedule_);
   const at::Tensor vb =
       learned_variance_losses(schedule_, tables, output, x0_.clamp(-1, 1), noise_, timesteps_).vb.sum();
-  torch::autograd::backward({vb}, {});
+  ops::backward({vb});
   EXPECT_EQ(output.grad().narrow(1, 0, 2).abs().max().item<double>(), 0.0);
   EXPECT_GT(output.grad().narrow(1, 2, 2).abs().max().item<double>(), 0.0);
 }

@@ -2,12 +2,12 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/jit/api/module.h>
 
 #include "chiliad/base/error.h"
 #include "chiliad/io/file.h"
 #include "chiliad/objective/autoencoder.h"
+#include "chiliad/ops/backward.h"
 #include "tests/support/temp_dir.h"
 
 namespace chiliad::objective {
@@ -48,7 +48,7 @@ TEST(FeatureNetworkTest, GivesGradientsToTheReconstructionAlone) {
   const FeatureNetwork network(save_network(folder, kTwoMaps));
   at::Tensor made = wave(0.7).set_requires_grad(true);
   const at::Tensor wanted = wave(0.9).set_requires_grad(true);
-  torch::autograd::backward({network.losses(made, wanted).sum()}, {});
+  ops::backward({network.losses(made, wanted).sum()});
   const at::Tensor difference = made.detach() - wanted.detach();
   // d/dx of mean((3 mean_c d)^2) over 24 values, and of mean(d^2) over 18 in the first row.
   at::Tensor expected =

@@ -1,4 +1,5 @@
 #include "chiliad/observe/trace_recorder.h"
+#include "chiliad/base/json_text.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +18,7 @@ Nanoseconds micros(int64_t count) {
 }
 
 Json read(const std::filesystem::path& path) {
-  return Json::parse(io::read_text(path, 1 << 28));
+  return parse_json<Json>(io::read_text(path, 1 << 28));
 }
 
 /// Those that are no names of tracks.

@@ -1,10 +1,10 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <functional>
 #include <vector>
 
+#include "chiliad/ops/backward.h"
 #include "chiliad/ops/convolution.h"
 #include "chiliad/ops/group_norm.h"
 #include "chiliad/ops/keyed_noise.h"
@@ -38,8 +38,7 @@ std::vector<at::Tensor> run(const Function& function, const std::vector<at::Tens
   std::vector<at::Tensor> leaves;
   for (const auto& input : inputs) leaves.push_back(input.detach().clone().set_requires_grad(true));
   const at::Tensor out = function(leaves);
-  torch::autograd::backward(
-      {(out * at::cos(at::arange(out.numel(), at::kDouble) * 1.7).view(out.sizes())).sum()}, {});
+  backward({(out * at::cos(at::arange(out.numel(), at::kDouble) * 1.7).view(out.sizes())).sum()}, {});
   std::vector<at::Tensor> found{out.detach()};
   for (const auto& leaf : leaves) found.push_back(leaf.grad());
   return found;

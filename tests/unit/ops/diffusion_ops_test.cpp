@@ -1,12 +1,12 @@
 // Operators of the diffusion transformers against plain arithmetic.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
 
 #include "chiliad/ops/attention.h"
 #include "chiliad/ops/axis_rotary.h"
+#include "chiliad/ops/backward.h"
 #include "chiliad/ops/embedding.h"
 #include "chiliad/ops/joint_attention.h"
 #include "chiliad/ops/patches.h"
@@ -67,7 +67,7 @@ TEST(RotatePairsTest, GradientIsTheTurnBack) {
   at::Tensor x = wave({2, 3, 8}, 0.7).set_requires_grad(true);
   const at::Tensor angles = wave({3, 2}, 0.4);
   const at::Tensor gradient = wave({2, 3, 8}, 1.7);
-  torch::autograd::backward({rotate_pairs(x, at::cos(angles), at::sin(angles))}, {gradient});
+  backward({rotate_pairs(x, at::cos(angles), at::sin(angles))}, {gradient});
   const at::Tensor back = rotate_pairs(gradient, at::cos(angles), -at::sin(angles));
   EXPECT_TRUE(at::allclose(x.grad(), back, 1e-12, 1e-12));
 }

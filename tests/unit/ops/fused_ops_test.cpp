@@ -1,7 +1,6 @@
 // The operators that have kernels of their own, values and gradients against the same made of ATen's in fp64.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <cstdlib>
 #include <functional>
@@ -9,6 +8,7 @@
 #include "chiliad/device/tensor.h"
 #include "chiliad/ops/attention.h"
 #include "chiliad/ops/axis_rotary.h"
+#include "chiliad/ops/backward.h"
 #include "chiliad/ops/cpu/parallel.h"
 #include "chiliad/ops/keyed_noise.h"
 #include "chiliad/ops/linear.h"
@@ -40,7 +40,7 @@ Tensors run(const Op& op, const Tensors& inputs, at::ScalarType type, at::Scalar
   Tensors upstream;
   for (size_t i = 0; i < results.size(); ++i)
     upstream.push_back(values(results[i].sizes().vec(), 90 + i).to(rounded).to(type));
-  torch::autograd::backward(results, upstream);
+  backward(results, upstream);
   for (const auto& leaf : leaves) results.push_back(leaf.grad());
   return results;
 }

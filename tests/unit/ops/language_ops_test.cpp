@@ -1,12 +1,12 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
 #include <functional>
 #include <limits>
 
 #include "chiliad/base/error.h"
+#include "chiliad/ops/backward.h"
 #include "chiliad/ops/linear_cross_entropy.h"
 #include "chiliad/ops/rms_norm.h"
 #include "chiliad/ops/rotary.h"
@@ -35,7 +35,7 @@ void expect_equal(const Function& actual, const Function& expected, const std::v
     for (const auto& input : inputs) leaves.push_back(input.detach().clone().set_requires_grad(true));
     const at::Tensor out = function(leaves);
     const at::Tensor weights = at::cos(at::arange(out.numel(), at::kDouble) * 1.7).view(out.sizes());
-    torch::autograd::backward({(out * weights).sum()}, {});
+    backward({(out * weights).sum()});
     for (const auto& tensor : leaves) gradients.push_back(tensor.grad());
     return out.detach();
   };
@@ -285,7 +285,7 @@ TEST(LinearCrossEntropyTest, NothingSupervisedIsZeroAndNotNan) {
   const at::Tensor weight = leaf({6, 5}, 1.3);
   const auto losses = linear_cross_entropy(hidden, weight, at::full({3}, kIgnoredTarget, at::kLong),
                                            at::ones({3}, at::kDouble), 2);
-  torch::autograd::backward({losses.loss}, {});
+  backward({losses.loss});
   EXPECT_EQ(losses.loss.item<double>(), 0.0);
   EXPECT_EQ(hidden.grad().abs().max().item<double>(), 0.0);
   EXPECT_EQ(weight.grad().abs().max().item<double>(), 0.0);
@@ -304,7 +304,7 @@ TEST(LinearCrossEntropyTest, AFrozenTableGetsNoGradient) {
   const at::Tensor weight = wave({6, 5}, 1.3);
   const auto losses =
       linear_cross_entropy(hidden, weight, at::arange(3, at::kLong), at::ones({3}, at::kDouble), 2);
-  torch::autograd::backward({losses.loss}, {});
+  backward({losses.loss});
   EXPECT_TRUE(hidden.grad().defined());
   EXPECT_FALSE(weight.grad().defined());
 }
@@ -314,7 +314,7 @@ TEST(LinearCrossEntropyTest, LowPrecisionKeepsAnFp32Loss) {
   const at::Tensor weight = wave({6, 5}, 1.3).to(at::kBFloat16).set_requires_grad(true);
   const auto losses =
       linear_cross_entropy(hidden, weight, at::arange(3, at::kLong), at::ones({3}, at::kFloat), 2);
-  torch::autograd::backward({losses.loss}, {});
+  backward({losses.loss});
   EXPECT_EQ(losses.loss.scalar_type(), at::kFloat);
   EXPECT_EQ(weight.grad().scalar_type(), at::kBFloat16);
 }

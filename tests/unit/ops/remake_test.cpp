@@ -2,9 +2,9 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include "chiliad/base/error.h"
+#include "chiliad/ops/backward.h"
 
 namespace chiliad::ops {
 namespace {
@@ -27,7 +27,7 @@ struct Trial {
           return at::linear(made, weight);
         });
   }
-  void backward(const at::Tensor& result) { torch::autograd::backward({result.square().sum()}, {}); }
+  void backward(const at::Tensor& result) { ops::backward({result.square().sum()}); }
 };
 
 TEST(RemakeTest, GradientsHaveTheBitsOfKeeping) {
@@ -84,7 +84,7 @@ TEST(RemakeTest, OnceForSeveralUses) {
       [](const at::Tensor& made) {
         return std::vector<at::Tensor>{made.square(), made.pow(3)};
       });
-  torch::autograd::backward({results[0].sum() + results[1].sum()}, {});
+  ops::backward({results[0].sum() + results[1].sum()});
   EXPECT_EQ(num_made, 2);
   EXPECT_TRUE(at::equal(x.grad(), at::full({3}, 8.0F + 24.0F)));
 }
@@ -94,7 +94,7 @@ TEST(RemakeTest, MemoryOfOthersIsRefused) {
   const at::Tensor x = at::ones({3}, at::kFloat).requires_grad_() * 1;
   const at::Tensor result =
       remade([x] { return x.view({3}); }, [](const at::Tensor& made) { return made.square(); });
-  EXPECT_THROW(torch::autograd::backward({result.sum()}, {}), InternalError);
+  EXPECT_THROW(ops::backward({result.sum()}), InternalError);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "chiliad/report/quarantine.h"
+#include "chiliad/base/json_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -121,7 +122,7 @@ TEST_F(QuarantineTest, ThePageNeedsNothingElseAndNamesEverything) {
 }
 
 TEST_F(QuarantineTest, TheJsonCountsByReason) {
-  const auto json = nlohmann::json::parse(quarantine_json(examine(journal_, *index_, {}), "x.html"));
+  const auto json = parse_json<nlohmann::json>(quarantine_json(examine(journal_, *index_, {}), "x.html"));
   EXPECT_EQ(json.at("by_reason").at("checksum").at("found"), 3);
   EXPECT_EQ(json.at("by_reason").at("checksum").at("good"), 1);
   EXPECT_EQ(json.at("found").at(0).at("now"), "bad");

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "chiliad/base/json_text.h"
 #include "chiliad/spec/detail/sections.h"
 #include "chiliad/spec/run_file.h"
 
@@ -35,7 +36,7 @@ TEST(ReferenceTest, HelpIsOneLine) {
 }
 
 TEST(SchemaTest, KnowsEveryOptionAndNoOther) {
-  const auto schema = nlohmann::json::parse(json_schema());
+  const auto schema = parse_json<nlohmann::json>(json_schema());
   EXPECT_EQ(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
   EXPECT_EQ(schema["properties"].size(), detail::sections().size() + 2);  // version, extensions
   for (const auto& section : detail::sections()) {
@@ -46,14 +47,14 @@ TEST(SchemaTest, KnowsEveryOptionAndNoOther) {
 }
 
 TEST(SchemaTest, RequiresVersionAndIndex) {
-  const auto schema = nlohmann::json::parse(json_schema());
+  const auto schema = parse_json<nlohmann::json>(json_schema());
   EXPECT_EQ(schema["required"], nlohmann::json::array({"version", "data"}));
   EXPECT_EQ(schema["properties"]["data"]["oneOf"],
-            nlohmann::json::parse(R"([{"required": ["index"]}, {"required": ["sources"]}])"));
+            parse_json<nlohmann::json>(R"([{"required": ["index"]}, {"required": ["sources"]}])"));
 }
 
 TEST(SchemaTest, CarriesRangesChoicesAndDefaults) {
-  const auto schema = nlohmann::json::parse(json_schema());
+  const auto schema = parse_json<nlohmann::json>(json_schema());
   const auto& lr = schema["properties"]["optimizer"]["properties"]["lr"];
   EXPECT_EQ(lr["exclusiveMinimum"], 0.0);
   EXPECT_EQ(lr["maximum"], 1.0);

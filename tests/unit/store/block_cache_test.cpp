@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <thread>
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/rng.h"
@@ -15,6 +16,7 @@ namespace chiliad::store {
 namespace {
 
 using test::BlockKit;
+using Room = BlockCache::Room;
 
 constexpr int64_t kFileBytes = 1000 + kBlockFooterBytes;
 
@@ -22,6 +24,7 @@ class BlockCacheTest : public ::testing::Test {
  protected:
   FetchedBlock fetch(const BlockSpec& spec) {
     ++fetches_;
+    if (fail_) throw Unavailable("test", "the store is away");
     const auto text = kit_.bytes.substr(static_cast<size_t>(spec.offset), static_cast<size_t>(spec.length));
     const auto bytes = std::as_bytes(std::span(text));
     return {{bytes.begin(), bytes.end()}, damaged_};
@@ -33,6 +36,11 @@ class BlockCacheTest : public ::testing::Test {
     cache_ = std::make_unique<BlockCache>(
         *folder_, future_, [this](const BlockSpec& spec) { return fetch(spec); },
         BlockCache::Options{blocks * kFileBytes, std::chrono::seconds(60)}, clock_);
+  }
+  Room prefetch(size_t block) {
+    const Room room = cache_->make_room_ahead(kit_.blocks[block]);
+    if (room == Room::kMade) cache_->fetch_ahead(kit_.blocks[block]);
+    return room;
   }
   std::string read(size_t block) {
     const auto lease = cache_->acquire(kit_.blocks[block]);
@@ -61,6 +69,7 @@ class BlockCacheTest : public ::testing::Test {
   std::unique_ptr<BlockCache> cache_;
   int fetches_ = 0;
   bool damaged_ = false;
+  bool fail_ = false;
 };
 
 TEST_F(BlockCacheTest, FetchesABlockOnce) {
@@ -129,11 +138,51 @@ TEST_F(BlockCacheTest, KeepsBlocksInUseAndPassesThroughWhereNothingElseFits) {
 
 TEST_F(BlockCacheTest, FetchingAheadDropsNothingThatIsUsedBefore) {
   open(1);
+  future_.append(5, {kit_.blocks[2].key()});
   future_.append(10, {kit_.blocks[0].key()});
-  ASSERT_TRUE(cache_->prefetch(kit_.blocks[0], 10));
-  EXPECT_FALSE(cache_->prefetch(kit_.blocks[1], 20));
+  future_.append(20, {kit_.blocks[1].key()});
+  ASSERT_EQ(prefetch(0), Room::kMade);
+  EXPECT_EQ(prefetch(0), Room::kNotNeeded);
+  EXPECT_EQ(prefetch(1), Room::kNone);
   EXPECT_TRUE(cache_->has(kit_.blocks[0].key()));
-  EXPECT_TRUE(cache_->prefetch(kit_.blocks[2], 5));
+  EXPECT_EQ(prefetch(2), Room::kMade);
+}
+
+// A thread that fetches ahead may come late: the steps that it wanted the block for are over.
+TEST_F(BlockCacheTest, FetchingAheadDropsNothingForAUseThatIsOver) {
+  open(1);
+  future_.append(5, {kit_.blocks[1].key()});
+  future_.append(20, {kit_.blocks[0].key()});
+  future_.append(90, {kit_.blocks[1].key()});
+  ASSERT_EQ(prefetch(0), Room::kMade);
+  future_.reached(6);
+  EXPECT_EQ(prefetch(1), Room::kNone);
+  future_.reached(91);
+  EXPECT_EQ(prefetch(1), Room::kNotNeeded);
+  EXPECT_TRUE(cache_->has(kit_.blocks[0].key()));
+  EXPECT_EQ(fetches_, 1);
+}
+
+// From the moment that room was made on, a reader gets what is fetched ahead.
+TEST_F(BlockCacheTest, ReadersWaitForWhatIsFetchedAhead) {
+  open(1);
+  future_.append(5, {kit_.blocks[1].key()});
+  ASSERT_EQ(cache_->make_room_ahead(kit_.blocks[1]), Room::kMade);
+  std::thread reader([&] { EXPECT_EQ(read(1), kit_.text_of(1)); });
+  cache_->fetch_ahead(kit_.blocks[1]);
+  reader.join();
+  EXPECT_EQ(fetches_, 1);
+}
+
+TEST_F(BlockCacheTest, AFailedFetchAheadGivesItsRoomUp) {
+  open(1);
+  future_.append(5, {kit_.blocks[1].key()});
+  ASSERT_EQ(cache_->make_room_ahead(kit_.blocks[1]), Room::kMade);
+  fail_ = true;
+  EXPECT_THROW(cache_->fetch_ahead(kit_.blocks[1]), Unavailable);
+  fail_ = false;
+  EXPECT_EQ(read(0), kit_.text_of(0));
+  cache_->check_ledger();
 }
 
 TEST_F(BlockCacheTest, ABlockLargerThanTheCachePassesThrough) {
@@ -317,7 +366,7 @@ TEST_F(BlockCacheTest, TheLedgerIsTheFilesWhateverHappens) {
           break;
         case 4:
           future_.append(i, {kit_.blocks[block].key()});
-          static_cast<void>(cache_->prefetch(kit_.blocks[block], i));
+          static_cast<void>(prefetch(block));
           break;
         default:
           if (auto lease = cache_->acquire(kit_.blocks[block])) {

@@ -1,4 +1,5 @@
 #include "chiliad/text/document_encoder.h"
+#include "chiliad/base/json_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@ std::shared_ptr<const DocumentEncoder> open_small(const std::string& end_token, 
   const test::TempDir folder;
   nlohmann::json json = test::small_tokenizer();
   if (!framed) json["post_processor"] = nullptr;
-  io::write_atomic(folder.path() / "tokenizer.json", json.dump());
+  io::write_atomic(folder.path() / "tokenizer.json", json_text(json));
   return DocumentEncoder::open((folder.path() / "tokenizer.json").string(), end_token);
 }
 

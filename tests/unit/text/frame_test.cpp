@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "tests/unit/text/tokenizer_json.h"
 
 namespace chiliad::text {
@@ -15,7 +16,7 @@ using nlohmann::json;
 
 Ids framed(const char* processor) {
   json changed = test::small_tokenizer();
-  changed["post_processor"] = json::parse(processor);
+  changed["post_processor"] = parse_json<json>(processor);
   return test::open_json(changed)->encode_with_special("b");
 }
 

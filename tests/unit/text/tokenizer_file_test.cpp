@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "tests/unit/text/tokenizer_json.h"
 
 namespace chiliad::text {
@@ -16,7 +17,7 @@ using test::refusal_with;
 using ::testing::HasSubstr;
 
 TEST(TokenizerFileTest, OpensTheSmallOne) {
-  EXPECT_EQ(refusal_of(test::small_tokenizer().dump()), "");
+  EXPECT_EQ(refusal_of(json_text(test::small_tokenizer())), "");
 }
 
 TEST(TokenizerFileTest, RefusesAMissingFile) {
@@ -24,13 +25,13 @@ TEST(TokenizerFileTest, RefusesAMissingFile) {
 }
 
 TEST(TokenizerFileTest, RefusesEveryTruncation) {
-  const std::string whole = test::small_tokenizer().dump();
+  const std::string whole = json_text(test::small_tokenizer());
   for (size_t length = 0; length < whole.size(); ++length)
     EXPECT_NE(refusal_of(whole.substr(0, length)), "") << length;
 }
 
 TEST(TokenizerFileTest, SurvivesEveryFlippedByte) {
-  const std::string whole = test::small_tokenizer().dump();
+  const std::string whole = json_text(test::small_tokenizer());
   for (size_t at = 0; at < whole.size(); ++at) {
     std::string changed = whole;
     changed[at] = static_cast<char>(changed[at] ^ 0x11);
@@ -114,7 +115,8 @@ TEST(TokenizerFileTest, RefusesAFrameOfUnknownIds) {
 TEST(TokenizerFileTest, RefusesAFrameWithoutTheText) {
   json changed = test::small_tokenizer();
   changed["post_processor"]["single"].erase(0);
-  EXPECT_THAT(refusal_of(changed.dump()), HasSubstr("post_processor.single: expected the sequence A, once"));
+  EXPECT_THAT(refusal_of(json_text(changed)),
+              HasSubstr("post_processor.single: expected the sequence A, once"));
 }
 
 TEST(TokenizerFileTest, RefusesAnUnknownTokenThatIsNone) {
@@ -122,7 +124,7 @@ TEST(TokenizerFileTest, RefusesAnUnknownTokenThatIsNone) {
 }
 
 TEST(TokenizerFileTest, RefusesABrokenExpression) {
-  EXPECT_THAT(refusal_with("/pre_tokenizer", json::parse(R"({"type": "Split", "behavior": "Isolated",
+  EXPECT_THAT(refusal_with("/pre_tokenizer", parse_json<json>(R"({"type": "Split", "behavior": "Isolated",
                                                              "pattern": {"Regex": "(a"}})")),
               HasSubstr("pre_tokenizer.pattern.Regex: expression '(a'"));
 }

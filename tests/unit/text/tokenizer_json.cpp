@@ -3,13 +3,14 @@
 #include <nlohmann/json.hpp>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 #include "tests/support/temp_dir.h"
 
 namespace chiliad::test {
 
 nlohmann::json small_tokenizer() {
-  return nlohmann::json::parse(R"({
+  return parse_json<nlohmann::json>(R"({
     "added_tokens": [{"id": 7, "content": "<end>", "special": true}],
     "normalizer": null,
     "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
@@ -30,7 +31,7 @@ std::unique_ptr<text::Tokenizer> open_text(const std::string& json) {
 }
 
 std::unique_ptr<text::Tokenizer> open_json(const nlohmann::json& json) {
-  return open_text(json.dump());
+  return open_text(json_text(json));
 }
 
 std::string refusal_of(const std::string& json) {
@@ -45,7 +46,7 @@ std::string refusal_of(const std::string& json) {
 std::string refusal_with(const char* pointer, const nlohmann::json& value) {
   nlohmann::json json = small_tokenizer();
   json[nlohmann::json::json_pointer(pointer)] = value;
-  return refusal_of(json.dump());
+  return refusal_of(json_text(json));
 }
 
 }  // namespace chiliad::test

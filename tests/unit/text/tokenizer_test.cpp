@@ -1,4 +1,5 @@
 #include "chiliad/text/tokenizer.h"
+#include "chiliad/base/json_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -72,7 +73,7 @@ TEST(TokenizerTest, FindsNormalizedTokensInNormalizedText) {
 }
 
 TEST(TokenizerTest, ReadsMergesAsPairs) {
-  EXPECT_EQ(test::open_json(with("/model/merges", json::parse(R"([["a", "b"]])")))->encode("abc"),
+  EXPECT_EQ(test::open_json(with("/model/merges", parse_json<json>(R"([["a", "b"]])")))->encode("abc"),
             (Ids{3, 2}));
 }
 
@@ -102,7 +103,7 @@ TEST(TokenizerTest, ReadsBrokenTextAsReplacementCharacters) {
 
 TEST(TokenizerTest, VocabularyEndsBehindTheLargestId) {
   EXPECT_EQ(test::open_json(with("/added_tokens/0/id", 40)
-                                .patch(json::parse(R"([{"op": "remove", "path": "/post_processor"}])")))
+                                .patch(parse_json<json>(R"([{"op": "remove", "path": "/post_processor"}])")))
                 ->vocabulary_size(),
             41);
 }

@@ -1,4 +1,5 @@
 #include "chiliad/train/step_trace.h"
+#include "chiliad/base/json_text.h"
 
 #include <gtest/gtest.h>
 
@@ -36,7 +37,7 @@ TEST(StepTraceTest, AnExchangeIsInFlightFromItsStartToTheEndOfItsWait) {
   run(trace, clock, {Op::kBackward, 0, 0}, 12, 20);
   run(trace, clock, {Op::kAwaitReduce, 1, -1}, 20, 23);
   recorder.write(0);
-  const auto page = nlohmann::json::parse(io::read_text(folder.path() / "step-0-rank-0.json", 1 << 20));
+  const auto page = parse_json<nlohmann::json>(io::read_text(folder.path() / "step-0-rank-0.json", 1 << 20));
   std::vector<nlohmann::json> flight;
   for (const auto& event : page.at("traceEvents")) {
     if (event.at("ph") == "b" || event.at("ph") == "e") flight.push_back(event);

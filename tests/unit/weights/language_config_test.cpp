@@ -1,3 +1,4 @@
+#include "chiliad/base/json_text.h"
 #include "chiliad/weights/configs/language.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +24,7 @@ using testing::HasSubstr;
 class LanguageConfigTest : public testing::Test {
  protected:
   spec::ModelOptions read(const json& config) const {
-    io::write_atomic(path(), config.dump());
+    io::write_atomic(path(), json_text(config));
     return read_language_config(path());
   }
   std::string error_of(const json& config) const {
@@ -74,7 +75,7 @@ TEST_F(LanguageConfigTest, ReadsBackWhatItWrites) {
     options.rope_factor = scaled ? 8.0 : 1.0;
     options.rope_original_context = scaled && options.rope_scaling != "linear" ? 64 : 0;
     const std::string text = language_config_json(options);
-    const auto back = read(json::parse(text));
+    const auto back = read(parse_json<json>(text));
     EXPECT_EQ(language_config_json(back), text) << scaling;
     EXPECT_EQ(back.rope_original_context, options.rope_original_context) << scaling;
   }

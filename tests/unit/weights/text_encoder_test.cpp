@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "chiliad/base/error.h"
+#include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
 #include "chiliad/spec/families/families.h"
 #include "chiliad/weights/configs/sentence_encoder.h"
@@ -19,22 +20,22 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 json bert() {
-  return json::parse(R"({"model_type": "bert", "hidden_size": 8, "num_hidden_layers": 1,
+  return parse_json<json>(R"({"model_type": "bert", "hidden_size": 8, "num_hidden_layers": 1,
       "num_attention_heads": 2, "intermediate_size": 16, "vocab_size": 20, "max_position_embeddings": 12})");
 }
 json clip() {
-  return json::parse(R"({"model_type": "clip_text_model", "hidden_size": 8, "num_hidden_layers": 1,
+  return parse_json<json>(R"({"model_type": "clip_text_model", "hidden_size": 8, "num_hidden_layers": 1,
       "num_attention_heads": 2, "intermediate_size": 16, "vocab_size": 20, "max_position_embeddings": 12,
       "eos_token_id": 19})");
 }
 json t5() {
-  return json::parse(R"({"model_type": "t5", "d_model": 8, "num_layers": 1, "num_heads": 2, "d_kv": 4,
+  return parse_json<json>(R"({"model_type": "t5", "d_model": 8, "num_layers": 1, "num_heads": 2, "d_kv": 4,
       "d_ff": 16, "vocab_size": 20, "feed_forward_proj": "gated-gelu"})");
 }
 
 spec::TextEncoderOptions read(const json& config) {
   const test::TempDir dir;
-  io::write_atomic(dir.path() / "config.json", config.dump());
+  io::write_atomic(dir.path() / "config.json", json_text(config));
   return read_text_encoder_config(dir.path() / "config.json");
 }
 
@@ -209,7 +210,7 @@ class SentenceModulesTest : public testing::Test {
     for (const std::string& type : types)
       modules.push_back(
           {{"type", "sentence_transformers.models." + type}, {"path", type == "Transformer" ? "" : "1"}});
-    io::write_atomic(dir_.path() / "modules.json", modules.dump());
+    io::write_atomic(dir_.path() / "modules.json", json_text(modules));
     std::filesystem::create_directories(dir_.path() / "1");
     io::write_atomic(dir_.path() / "1" / "config.json", pooling);
   }
