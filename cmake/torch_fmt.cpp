@@ -1,4 +1,5 @@
-// What torch's fmt does not inline, compiled once: with FMT_HEADER_ONLY it cost every file of the torch half six seconds.
+// What torch's fmt does not inline, compiled once: with FMT_HEADER_ONLY it cost every file of the torch half
+// six seconds.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

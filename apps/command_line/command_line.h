@@ -15,16 +15,15 @@ class Option;
 
 namespace chiliad::cli {
 
-/// What an option can be read into. The parser is a library whose templates cost every file that sees them ten
-/// seconds: they are instantiated for these types, in one file.
+/// What an option can be read into. The parser is a library whose templates cost every file that sees them
+/// ten seconds: they are instantiated for these types, in one file.
 template <typename T>
-concept OptionValue =
-    std::same_as<T, std::string> || std::same_as<T, std::filesystem::path> || std::same_as<T, int> ||
-    std::same_as<T, int64_t> || std::same_as<T, uint64_t> || std::same_as<T, double> ||
-    std::same_as<T, std::optional<std::string>> || std::same_as<T, std::optional<int>> ||
-    std::same_as<T, std::optional<int64_t>> || std::same_as<T, std::optional<double>> ||
-    std::same_as<T, std::vector<std::string>> || std::same_as<T, std::vector<int>> ||
-    std::same_as<T, std::vector<int64_t>>;
+concept OptionValue = std::same_as<T, std::string> || std::same_as<T, std::filesystem::path> ||
+    std::same_as<T, int> || std::same_as<T, int64_t> || std::same_as<T, uint64_t> ||
+    std::same_as<T, double> || std::same_as<T, std::optional<std::string>> ||
+    std::same_as<T, std::optional<int>> || std::same_as<T, std::optional<int64_t>> ||
+    std::same_as<T, std::optional<double>> || std::same_as<T, std::vector<std::string>> ||
+    std::same_as<T, std::vector<int>> || std::same_as<T, std::vector<int64_t>>;
 
 /// Says more about an option that was added; lives as long as the command line. What is checked is checked
 /// before the verb runs.
@@ -90,7 +89,8 @@ class CommandLine : public Verb {
   CommandLine& operator=(const CommandLine&) = delete;
 
   /// Runs the verb that the arguments name; returns its exit code: 0 for --help, 2 where an option is wrong,
-  /// after a line on stderr. Throws InvalidInput for unknown verbs, with the nearest one, and what verbs throw.
+  /// after a line on stderr. Throws InvalidInput for unknown verbs, with the nearest one, and what verbs
+  /// throw.
   int parse_and_run(const std::vector<std::string>& arguments);
 
  private:

@@ -6,8 +6,8 @@
 
 namespace chiliad {
 
-// Text to JSON and back, for nlohmann::json and nlohmann::ordered_json. Compiled once: the library's parser and
-// writer cost every file that calls them four and two seconds.
+// Text to JSON and back, for nlohmann::json and nlohmann::ordered_json. Compiled once: the library's parser
+// and writer cost every file that calls them four and two seconds.
 
 /// Throws Json::parse_error.
 template <typename Json>

@@ -1,6 +1,7 @@
 #include "chiliad/parallel/segment.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include "chiliad/ops/backward.h"
 #include "chiliad/ops/remake.h"

@@ -123,7 +123,7 @@ class Config {
   }
   [[noreturn]] void refuse(const char* key, const std::string& wanted) const {
     const auto found = json_.find(key);
-    std::string got = found == json_.end() ? "nothing" : found->dump();
+    std::string got = found == json_.end() ? "nothing" : json_text(*found);
     if (got.size() > 60) got = got.substr(0, 60) + "...";
     throw InvalidInput(place_, fmt::format("{}: expected {}, got {}", key, wanted, got));
   }

@@ -26,7 +26,7 @@ void only_blocks(detail::ConfigReader& config, const char* key, const char* only
     return;
   }
   if (!value->is_array() || value->size() != stages) {
-    config.refuse(key, fmt::format("{} block types, as block_out_channels has", stages), value->dump(),
+    config.refuse(key, fmt::format("{} block types, as block_out_channels has", stages), json_text(*value),
                   "Make both lists equally long");
   }
   for (const auto& type : *value) {

@@ -25,7 +25,7 @@ class Config {
   [[noreturn]] void refuse(const std::string& key, const std::string& wanted) const {
     const auto found = json_.find(key);
     throw InvalidInput(place_, fmt::format("{}: expected {}, got {}. Such models are not supported", key,
-                                           wanted, found == json_.end() ? "nothing" : found->dump()));
+                                           wanted, found == json_.end() ? "nothing" : json_text(*found)));
   }
   [[nodiscard]] bool has(const std::string& key) const {
     return json_.contains(key) && !json_[key].is_null();

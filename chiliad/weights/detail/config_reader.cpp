@@ -52,7 +52,7 @@ std::optional<int64_t> ConfigReader::count(const char* key) {
   const OrderedJson* value = find(key);
   if (value == nullptr) return std::nullopt;
   if (!value->is_number_integer() || value->get<int64_t>() < 1)
-    refuse(key, "an integer of at least 1", value->dump(), "Correct the file");
+    refuse(key, "an integer of at least 1", json_text(*value), "Correct the file");
   return value->get<int64_t>();
 }
 
@@ -65,7 +65,7 @@ int64_t ConfigReader::needed_count(const char* key) {
 std::optional<double> ConfigReader::number(const char* key) {
   const OrderedJson* value = find(key);
   if (value == nullptr) return std::nullopt;
-  if (!value->is_number()) refuse(key, "a number", value->dump(), "Correct the file");
+  if (!value->is_number()) refuse(key, "a number", json_text(*value), "Correct the file");
   return value->get<double>();
 }
 
@@ -73,21 +73,21 @@ std::optional<double> ConfigReader::positive_number(const char* key) {
   const OrderedJson* value = find(key);
   if (value == nullptr) return std::nullopt;
   if (!value->is_number() || value->get<double>() <= 0.0)
-    refuse(key, "a number above 0", value->dump(), "Correct the file");
+    refuse(key, "a number above 0", json_text(*value), "Correct the file");
   return value->get<double>();
 }
 
 std::optional<bool> ConfigReader::flag(const char* key) {
   const OrderedJson* value = find(key);
   if (value == nullptr) return std::nullopt;
-  if (!value->is_boolean()) refuse(key, "true or false", value->dump(), "Correct the file");
+  if (!value->is_boolean()) refuse(key, "true or false", json_text(*value), "Correct the file");
   return value->get<bool>();
 }
 
 std::string ConfigReader::text(const char* key, const std::string& otherwise) {
   const OrderedJson* value = find(key);
   if (value == nullptr) return otherwise;
-  if (!value->is_string()) refuse(key, "a string", value->dump(), "Correct the file");
+  if (!value->is_string()) refuse(key, "a string", json_text(*value), "Correct the file");
   return value->get<std::string>();
 }
 
@@ -101,18 +101,20 @@ std::vector<int64_t> ConfigReader::integers(const char* key, int64_t least, std:
     if (good) found.push_back(value->at(i).get<int64_t>());
   }
   if (!good)
-    refuse(key, fmt::format("a list of integers of at least {}", least), value->dump(), "Correct the file");
+    refuse(key, fmt::format("a list of integers of at least {}", least), json_text(*value),
+           "Correct the file");
   return found;
 }
 
 void ConfigReader::only(const char* key, const OrderedJson& only) {
   const OrderedJson* value = find(key);
-  if (value != nullptr && *value != only) refuse(key, json_text(only), json_text(*value), "Others are not built");
+  if (value != nullptr && *value != only)
+    refuse(key, json_text(only), json_text(*value), "Others are not built");
 }
 
 void ConfigReader::only_null(const char* key, const char* advice) {
   const OrderedJson* value = find(key);
-  if (value != nullptr) refuse(key, "null", value->dump(), advice);
+  if (value != nullptr) refuse(key, "null", json_text(*value), advice);
 }
 
 void ConfigReader::finish(std::string_view owner) {

@@ -1,6 +1,7 @@
 #include "chiliad/ops/remake.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include "chiliad/base/error.h"
