@@ -49,12 +49,7 @@ fs::path parent_of(const fs::path& path) {
 }  // namespace
 
 File File::open_read(const fs::path& path) {
-  // Without blocking: to open a pipe would wait for its writer, for ever.
-  File file{path, UniqueFd(open_or_fail(path, O_RDONLY | O_NONBLOCK, 0))};
-  struct stat info {};
-  if (::fstat(file.fd_.get(), &info) != 0) fail(path, "stat", errno);
-  if (S_ISFIFO(info.st_mode)) throw InvalidInput(path.string(), "is a pipe, expected a file");
-  return file;
+  return {path, UniqueFd(open_or_fail(path, O_RDONLY, 0))};
 }
 
 File File::create(const fs::path& path) {
@@ -123,6 +118,9 @@ void File::close() {
 }
 
 std::vector<std::byte> read_file(const fs::path& path, int64_t max_bytes) {
+  std::error_code unknown;
+  if (fs::is_fifo(path, unknown))  // to open it would wait for its writer, for ever
+    throw InvalidInput(path.string(), "is a pipe, expected a file");
   const File file = File::open_read(path);
   const int64_t size = file.size();
   if (size > max_bytes) {

@@ -224,6 +224,7 @@ TEST_F(JobTest, AFullDiskCostsTheCheckpointNotTheTraining) {
     const bool hit = op == io::FileOp::kWrite && path.find("step-10.") != std::string::npos;
     return hit ? io::FaultAction{ENOSPC, true} : io::FaultAction{};
   });
+  options_.file.checkpoint.timeout_s = 5;  // so long the last one is tried again
   const auto report = run("");
   EXPECT_EQ(report.step, 10);
   EXPECT_EQ(report.exit_code, 1);
