@@ -15,6 +15,7 @@
 #include "chiliad/base/units.h"
 #include "chiliad/dataset/bad_list.h"
 #include "chiliad/dataset/verify.h"
+#include "chiliad/features/verify_columns.h"
 #include "chiliad/index/index.h"
 #include "chiliad/io/file.h"
 #include "chiliad/observe/terminal_progress.h"
@@ -35,10 +36,15 @@ struct Arguments {
   bool quiet = false;
 };
 
-void print_json(const dataset::VerifyReport& report, const index::Index& index) {
+void print_json(const dataset::VerifyReport& report, const features::ColumnsReport& columns,
+                const index::Index& index) {
   nlohmann::ordered_json page{{"samples", index.num_samples()},
                               {"parts", report.num_parts},
                               {"bytes", report.bytes_read},
+                              {"columns", columns.num_columns},
+                              {"features", columns.num_features},
+                              {"column_bytes", columns.bytes_read},
+                              {"unfinished_columns", columns.unfinished},
                               {"damaged", report.problems.size()}};
   page["findings"] = nlohmann::ordered_json::array();
   for (const auto& problem : report.problems) {
@@ -47,14 +53,25 @@ void print_json(const dataset::VerifyReport& report, const index::Index& index) 
   fmt::print("{}\n", json_text_replacing(page));
 }
 
-void print_text(const dataset::VerifyReport& report, const std::string& folder) {
+std::string columns_text(const features::ColumnsReport& columns) {
+  std::string text;
+  if (columns.num_columns > 0)
+    text += fmt::format("; {} features of {} encoded columns, {}", columns.num_features, columns.num_columns,
+                        format_bytes(columns.bytes_read));
+  for (const auto& name : columns.unfinished)
+    text += fmt::format("; {} is not finished and was not read", name);
+  return text;
+}
+
+void print_text(const dataset::VerifyReport& report, const features::ColumnsReport& columns,
+                const std::string& folder) {
   for (size_t i = 0; i < std::min(kMostShown, report.problems.size()); ++i) {
     const auto& problem = report.problems[i];
     fmt::print("{}: {}{}{}\n", problem.file, problem.key, problem.key.empty() ? "" : ": ", problem.what);
   }
   if (report.problems.size() > kMostShown) fmt::print("and {} more\n", report.problems.size() - kMostShown);
-  fmt::print("{}: {} problems in {} parts, {}\n", folder, report.problems.size(), report.num_parts,
-             format_bytes(report.bytes_read));
+  fmt::print("{}: {} problems in {} parts, {}{}\n", folder, report.problems.size(), report.num_parts,
+             format_bytes(report.bytes_read), columns_text(columns));
 }
 
 void write_page(const Arguments& arguments, const index::Index& index, const dataset::VerifyReport& report) {
@@ -72,13 +89,21 @@ void write_page(const Arguments& arguments, const index::Index& index, const dat
 int run(const Arguments& arguments) {
   const auto index = index::Index::open(arguments.folder);
   const SystemClock clock;
-  observe::TerminalProgress progress(std::cerr, observe::progress_style(arguments.quiet, STDERR_FILENO),
-                                     clock, {.label = "verifying", .bytes = true});
-  const auto report = dataset::verify(index, arguments.threads,
-                                      [&](int64_t done, int64_t total) { progress.update(done, total, ""); });
-  progress.finish();
+  const auto style = observe::progress_style(arguments.quiet, STDERR_FILENO);
+  const auto with_progress = [&](const char* label, const auto& reads) {
+    observe::TerminalProgress progress(std::cerr, style, clock, {.label = label, .bytes = true});
+    auto report = reads([&](int64_t done, int64_t total) { progress.update(done, total, ""); });
+    progress.finish();
+    return report;
+  };
+  auto report = with_progress(
+      "verifying", [&](const auto& progress) { return dataset::verify(index, arguments.threads, progress); });
+  const auto columns = with_progress("verifying encoded columns", [&](const auto& progress) {
+    return features::verify_columns(index, arguments.threads, progress);
+  });
+  for (const auto& problem : columns.problems) report.problems.push_back({problem.file, "", problem.what});
   if (!arguments.html.empty()) write_page(arguments, index, report);
-  arguments.json ? print_json(report, index) : print_text(report, arguments.folder);
+  arguments.json ? print_json(report, columns, index) : print_text(report, columns, arguments.folder);
   return report.problems.empty() ? 0 : kDamaged;
 }
 
@@ -86,7 +111,8 @@ int run(const Arguments& arguments) {
 
 void add_data_verify(Verb& parent) {
   auto arguments = std::make_shared<Arguments>();  // shared by the parser and the action, until the end
-  Verb verb = parent.add("verify", "Reads every byte that an index names and compares its checksum");
+  Verb verb = parent.add(
+      "verify", "Reads every byte that an index and its encoded columns name and compares its checksum");
   verb.option("DIR", arguments->folder, "Folder made by `chiliad data index`").required();
   verb.option("--threads", arguments->threads, "Threads that read").within(1, 256);
   verb.option("--html", arguments->html,

@@ -71,19 +71,28 @@ double step_flops(const stepplan::Step& step, const stepplan::Plan& plan, const 
 struct CheckNotes {
   std::string weights;
   std::string not_encoded;  ///< why the columns of frozen encoders cannot be opened; empty: they can
+  bool no_encoder = false;  ///< because an encoder is not there
 };
 
 /// A run file can be checked before its data is encoded; what the columns say about the model cannot be
 /// wrong.
-loader::RunInputs inputs_to_check(const spec::RunFile& file, const index::Index& index,
-                                  std::string& not_encoded) {
+loader::RunInputs inputs_to_check(const spec::RunFile& file, const index::Index& index, CheckNotes& notes) {
   try {
     return loader::open_inputs(file, index);
   } catch (const InvalidInput& error) {
     if (!spec::is_latent_diffusion(file.model) || error.place().starts_with("model.")) throw;
-    not_encoded = error.what();
+    notes.not_encoded = error.what();
+    notes.no_encoder = error.place().starts_with("encoders.");
   }
   return {};
+}
+
+std::string before_training(const CheckNotes& notes) {
+  if (notes.not_encoded.empty()) return "";
+  if (notes.no_encoder)
+    return " Before it can train, an encoder that it names must be there, and its data be encoded: chiliad "
+           "encode RUN.yaml";
+  return " Before it can train, its data must be encoded: chiliad encode RUN.yaml";
 }
 
 int check_run(const Arguments& arguments, const spec::RunFile& file, const index::Index& index,
@@ -186,10 +195,7 @@ int check_run(const Arguments& arguments, const spec::RunFile& file, const index
           format_bytes(memory.snapshots)));
   row("recompute", fmt::format("{}: layers {}, {:.1f} % more products", file.parallel.recompute,
                                recompute.to_string(), 100.0 * recompute.extra_flops));
-  fmt::print("The run file is good.{}\n",
-             notes.not_encoded.empty()
-                 ? ""
-                 : " Before it can train, its data must be encoded: chiliad encode RUN.yaml");
+  fmt::print("The run file is good.{}\n", before_training(notes));
   return 0;
 }
 
@@ -200,16 +206,16 @@ int run(const Arguments& arguments) {
   if (arguments.check) assume_formats(file);
   // A run that resumes has its own weights.
   const bool starts = arguments.from_scratch || newest_checkpoint(file.run.dir).empty();
-  const std::string weights = starts ? check_weights(file) : "";
+  CheckNotes notes;
+  if (starts) notes.weights = check_weights(file);
   const auto index = loader::open_index(file.data);
-  std::string not_encoded;
   std::optional<stepplan::Plan> plan;  // of the thread that fetches ahead, which ends with the cache
   const auto cache =
       arguments.check ? join_block_cache(file, index) : own_block_cache(file, index, file.parallel.nproc);
   const auto inputs =
-      arguments.check ? inputs_to_check(file, index, not_encoded) : loader::open_inputs(file, index);
+      arguments.check ? inputs_to_check(file, index, notes) : loader::open_inputs(file, index);
   make_token_columns(file, index, inputs, arguments.run.quiet);
-  if (arguments.check) return check_run(arguments, file, index, inputs, {weights, not_encoded});
+  if (arguments.check) return check_run(arguments, file, index, inputs, notes);
   // Before there are ranks, which would all make the same files.
   if (!index.is_loaded() || !file.data.sources.empty())
     static_cast<void>(open_plan(file, index, inputs, arguments.run.quiet));

@@ -61,10 +61,16 @@ model::LatentBatch batch_of(const std::string& family) {
   return batch;
 }
 
+/// most: every third layer keeps what its backward pass needs, as a memory budget may ask for.
+spec::Recompute recompute_of(const std::string& mode, size_t layer) {
+  if (mode == "layers" || (mode == "most" && layer % 3 != 0)) return spec::Recompute::kLayers;
+  return mode == "selective" ? spec::Recompute::kSelective : spec::Recompute::kNone;
+}
+
 class Training {
  public:
-  Training(const std::string& family, at::ScalarType type, spec::Recompute recompute)
-      : options_(options_of(family)), recompute_(recompute), batch_(batch_of(family)) {
+  Training(const std::string& family, at::ScalarType type, const std::string& recompute)
+      : options_(options_of(family)), mode_(recompute), batch_(batch_of(family)) {
     for (auto& layer : model::build_diffusion(options_)) layers_.emplace_back(std::move(layer), type);
     target_ = at::randn({kBatch, 4, 32, 32});
   }
@@ -73,10 +79,11 @@ class Training {
     for (auto& layer : layers_) layer.open();
     layers::Carry carry = model::make_diffusion_input(options_, batch_);
     std::vector<parallel::Segment> segments;
-    for (const auto& layer : layers_) {
+    for (size_t i = 0; i < layers_.size(); ++i) {
       const Instant start;
-      segments.push_back(parallel::run_forward(layer.layer(), carry, {.recompute = recompute_}));
-      add("forward", layer, start);
+      segments.push_back(
+          parallel::run_forward(layers_[i].layer(), carry, {.recompute = recompute_of(mode_, i)}));
+      add("forward", layers_[i], start);
     }
     const at::Tensor difference = carry.get("prediction").to(at::kFloat) - target_;
     const double loss = difference.square().mean().item<double>();
@@ -114,7 +121,7 @@ class Training {
   }
 
   spec::DiffusionOptions options_;
-  spec::Recompute recompute_;
+  std::string mode_;  // of recomputation
   model::LatentBatch batch_;
   std::vector<TrainedLayer> layers_;
   at::Tensor target_;
@@ -138,16 +145,11 @@ double flops_of(const spec::DiffusionOptions& options) {
   return 2.0 * depth * (3.0 * linear + 3.5 * attention);
 }
 
-spec::Recompute recompute_of(const std::string& name) {
-  if (name == "layers") return spec::Recompute::kLayers;
-  return name == "selective" ? spec::Recompute::kSelective : spec::Recompute::kNone;
-}
-
 void time_steps(const std::string& family, const std::string& type, int threads, double seconds,
                 const std::string& recompute) {
   device::set_compute_threads(threads);
   if (std::getenv("KEEP_FREED") != nullptr) ops::cpu::keep_freed_memory();
-  Training training(family, type == "bf16" ? at::kBFloat16 : at::kFloat, recompute_of(recompute));
+  Training training(family, type == "bf16" ? at::kBFloat16 : at::kFloat, recompute);
   const double first_loss = training.step();
   training.step();
   training.forget_seconds();

@@ -4,7 +4,7 @@
 # PEER_PYTHON=python with torch and diffusers, PEER_SCRIPT=path/to/bench_dit.py (options --model --dtype --opt --threads --budget,
 # one JSON line with step_s, step_cpu_s and peak_rss_mib) runs the peer: fused and foreach optimizers, and the better one counts.
 # COMPILED=1: the peer by torch.compile, too (option --compile; it compiles first, which is not counted).
-# SECONDS_EACH=8 ROUNDS=2 THREADS_LIST="1 2" MODELS="dit pixart" TYPES="fp32 bf16" RECOMPUTE="none"
+# SECONDS_EACH=8 ROUNDS=2 THREADS_LIST="1 2" MODELS="dit pixart" TYPES="fp32 bf16" RECOMPUTE="none" (selective, layers; most: two layers of three)
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 bench="$root/build/dev/bin/bench/bench_diffusion"

@@ -97,8 +97,7 @@ std::string nearest_difference(const fs::path& columns, const Identity& wanted) 
   std::vector<fs::path> others;
   for (const auto& entry : fs::directory_iterator(columns)) {
     const auto name = entry.path().filename().string();
-    if (name.starts_with(std::string(kind_name(wanted.kind)) + "-") &&
-        fs::exists(entry.path() / kSummaryFile))
+    if (name.starts_with(std::string(kind_name(wanted.kind)) + "-") && is_whole(entry.path()))
       others.push_back(entry.path());
   }
   std::sort(others.begin(), others.end());
@@ -162,8 +161,28 @@ void finish_column(const fs::path& column, const Identity& identity, const PartC
 
 bool is_finished(const fs::path& column, const Identity& identity, const PartCounts& parts,
                  const ColumnSummary& summary) {
-  return fs::exists(column / kSummaryFile) &&
+  return is_whole(column) &&
          io::read_text(column / kSummaryFile, kMaxSummaryBytes) == column_text(identity, parts, summary);
+}
+
+bool is_whole(const fs::path& column) {
+  return fs::exists(column / kSummaryFile);
+}
+
+ColumnFile read_column_file(const fs::path& column) {
+  const Json json = read_json(column / kSummaryFile);
+  try {
+    ColumnFile file;
+    if (json.at("kind").get<std::string>() == kind_name(Kind::kText)) file.kind = Kind::kText;
+    file.key = Digest::from_hex(json.at("key").get<std::string>());
+    file.summary = read_summary(json.at("summary"));
+    for (const auto& shard : json.at("shards"))
+      file.parts.emplace_back(Digest::from_hex(shard.at("shard").get<std::string>()),
+                              shard.at("parts").get<int64_t>());
+    return file;
+  } catch (const Json::exception& error) {
+    throw CorruptData((column / kSummaryFile).string(), error.what());
+  }
 }
 
 Column Column::open(const index::Index& index, const std::vector<Identity>& identities) {
@@ -177,17 +196,11 @@ Column Column::open(const index::Index& index, const std::vector<Identity>& iden
 void Column::add_member(const index::Index& index, const index::Index::Member& member,
                         const Identity& identity) {
   const fs::path folder = folder_in(member.folder, identity);
-  if (!fs::exists(folder / kSummaryFile)) refuse(member.folder, identity);
-  std::map<Digest, int64_t> parts;
-  try {
-    const Json json = read_json(folder / kSummaryFile);
-    if (json.at("key").get<std::string>() != identity.key().hex()) refuse(member.folder, identity);
-    add_summary(read_summary(json.at("summary")), folder);
-    for (const auto& shard : json.at("shards"))
-      parts.emplace(Digest::from_hex(shard.at("shard").get<std::string>()), shard.at("parts").get<int64_t>());
-  } catch (const Json::exception& error) {
-    throw CorruptData((folder / kSummaryFile).string(), error.what());
-  }
+  if (!is_whole(folder)) refuse(member.folder, identity);
+  const ColumnFile file = read_column_file(folder);
+  if (file.key != identity.key()) refuse(member.folder, identity);
+  add_summary(file.summary, folder);
+  const std::map<Digest, int64_t> parts(file.parts.begin(), file.parts.end());
   for (uint32_t shard = member.first_shard; shard < member.end_shard; ++shard) {
     const Digest& content = index.manifest().shards[shard].content;
     const auto found = parts.find(content);

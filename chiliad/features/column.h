@@ -61,6 +61,19 @@ void finish_column(const std::filesystem::path& column, const Identity& identity
 [[nodiscard]] bool is_finished(const std::filesystem::path& column, const Identity& identity,
                                const PartCounts& parts, const ColumnSummary& summary);
 
+/// Whether the column in that folder is whole: it has its column.json.
+[[nodiscard]] bool is_whole(const std::filesystem::path& column);
+
+/// What column.json says.
+struct ColumnFile {
+  Kind kind = Kind::kLatents;
+  Digest key;
+  PartCounts parts;
+  ColumnSummary summary;
+};
+/// Of a whole column. Throws CorruptData where it is not what finish_column wrote.
+[[nodiscard]] ColumnFile read_column_file(const std::filesystem::path& column);
+
 /// A whole column of an index, its table in memory; of several sources, theirs one after another.
 /// Thread-safe.
 class Column {

@@ -316,6 +316,20 @@ Found check_objective(const RunFile& file) {
   return std::nullopt;
 }
 
+/// Tiles are whole latents, and overlap by less than themselves.
+Found check_tile(const RunFile& file) {
+  const auto tile = file.encoders.tile;
+  const auto overlap = file.encoders.tile_overlap;
+  const auto factor = file.model.latent_pixels;
+  if (tile == 0 || (overlap < tile && tile % factor == 0 && overlap % factor == 0)) return std::nullopt;
+  return Conflict{
+      "encoders.tile",
+      fmt::format(
+          "tile and tile_overlap: expected multiples of {}, the autoencoder's factor "
+          "(model.latent_pixels), and an overlap below the tile, got {} and {}. Usual are 512 and 128",
+          factor, tile, overlap)};
+}
+
 /// Families on latents have what makes their inputs; the others have none.
 Found check_encoders(const RunFile& file) {
   const EncodersOptions& encoders = file.encoders;
@@ -336,6 +350,9 @@ Found check_encoders(const RunFile& file) {
     if (!needed && !value.empty())
       return Conflict{
           key, fmt::format("expected nothing for family {}, got '{}'. Remove it", file.model.family, value)};
+  }
+  if (latents) {
+    if (auto conflict = check_tile(file)) return conflict;
   }
   if (latents && file.data.crop != "center")
     return Conflict{"data.crop",

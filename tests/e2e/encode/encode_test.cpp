@@ -91,6 +91,25 @@ TEST_F(EncodeTest, WhatIsThereIsNotMadeAgain) {
   EXPECT_EQ(fs::last_write_time(any_part()), before);
 }
 
+TEST_F(EncodeTest, VerifyReadsTheColumns) {
+  make("pixart", 12);
+  ASSERT_EQ(encode().exit_code, 0);
+  const auto verify = [&] {
+    return chiliad({"data", "verify", (folder_.path() / "index").string(), "--quiet"});
+  };
+  const auto good = verify();
+  EXPECT_EQ(good.exit_code, 0) << good.err;
+  EXPECT_THAT(good.out, HasSubstr("features of 2 encoded columns"));
+  flip_bit(any_part());
+  const auto damaged = verify();
+  EXPECT_EQ(damaged.exit_code, 3);
+  EXPECT_THAT(damaged.out, HasSubstr("000000.safetensors: feature "));
+  EXPECT_THAT(damaged.out, HasSubstr("Remove the file and run `chiliad encode RUN.yaml` again"));
+  fs::remove(any_part());
+  ASSERT_EQ(encode().exit_code, 0);
+  EXPECT_EQ(verify().exit_code, 0);
+}
+
 // As on a disk that is mounted to read alone.
 TEST_F(EncodeTest, WholeColumnsWantNoLock) {
   make("pixart", 12);
@@ -114,6 +133,11 @@ TEST_F(EncodeTest, TrainingWantsTheColumnsFirst) {
   const auto checked = chiliad({"train", run_file(), "--check"});
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
   EXPECT_THAT(checked.out, HasSubstr("Before it can train, its data must be encoded"));
+  fs::remove_all(folder_.path() / "vae");
+  const auto without = chiliad({"train", run_file(), "--check"});
+  EXPECT_EQ(without.exit_code, 0) << without.err;
+  EXPECT_THAT(without.out, HasSubstr("which is no folder"));
+  EXPECT_THAT(without.out, HasSubstr("Before it can train, an encoder that it names must be there"));
 }
 
 TEST_F(EncodeTest, StaleColumnsAreRefusedWithWhatDiffers) {

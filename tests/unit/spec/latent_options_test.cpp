@@ -117,6 +117,14 @@ TEST(LatentOptionsTest, WhatNothingReadsIsRefused) {
   EXPECT_THAT(pixart_with({"encoders.tile_overlap=64"}), HasSubstr("belongs to runs with encoders.tile"));
 }
 
+TEST(LatentOptionsTest, TilesAreWholeLatents) {
+  EXPECT_THAT(pixart_with({"encoders.tile=20"}),
+              HasSubstr("encoders.tile: tile and tile_overlap: expected multiples of 8"));
+  EXPECT_THAT(pixart_with({"encoders.tile=64", "encoders.tile_overlap=12"}), HasSubstr("got 64 and 12"));
+  EXPECT_THAT(pixart_with({"encoders.tile=64", "encoders.tile_overlap=64"}), HasSubstr("got 64 and 64"));
+  EXPECT_EQ(pixart_with({"encoders.tile=64", "encoders.tile_overlap=16"}), "");
+}
+
 TEST(LatentOptionsTest, ListsOfNumbersSayWhatTheyExpect) {
   EXPECT_THAT(pixart_with({"model.stage_channels=64"}), HasSubstr("Did you mean [64]?"));
   EXPECT_THAT(pixart_with({"model.stage_channels=[64, x]"}),

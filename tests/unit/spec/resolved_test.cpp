@@ -57,6 +57,8 @@ std::string other_value(const std::string& key, const detail::Option& option) {
       {"model.rope_beta_fast", "16"},
       {"model.rope_high_frequency", "8"},
       {"model.latent_pixels", "4"},
+      {"encoders.tile", "64"},
+      {"encoders.tile_overlap", "16"},
       {"model.rope_axes", "[32, 8, 32]"},
       {"model.dual_attention_layers", "[1]"},
       {"model.stage_channels", "[32, 64]"},
