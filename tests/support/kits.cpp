@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include "chiliad/io/file.h"
+
 namespace chiliad::test {
 namespace {
 
@@ -20,6 +22,15 @@ std::filesystem::path golden_kit() {
 
 std::filesystem::path hard_files_kit() {
   return from_environment("CHILIAD_HARDFILES", "hardfiles");
+}
+
+std::string hard_files_index() {
+  std::string text = io::read_text(hard_files_kit() / "index.json", 64 << 20);
+  for (size_t at = text.find("\\udc"); at != std::string::npos; at = text.find("\\udc", at)) {
+    text[at] = ' ';
+    if (text[at - 1] == '\\') text[at - 1] = ' ';
+  }
+  return text;
 }
 
 }  // namespace chiliad::test

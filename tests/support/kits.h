@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace chiliad::test {
 
@@ -8,5 +9,8 @@ namespace chiliad::test {
 [[nodiscard]] std::filesystem::path golden_kit();
 /// The kit of hard files: CHILIAD_HARDFILES, else tests/data/hardfiles. It holds index.json.
 [[nodiscard]] std::filesystem::path hard_files_kit();
+/// Its index.json, in which keys of tars that are not UTF-8 (halves of surrogate pairs, which no JSON reader
+/// takes) are blanks and digits.
+[[nodiscard]] std::string hard_files_index();
 
 }  // namespace chiliad::test

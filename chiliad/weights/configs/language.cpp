@@ -8,6 +8,7 @@
 #include "chiliad/base/error.h"
 #include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
+#include "chiliad/weights/detail/config_reader.h"
 
 namespace chiliad::weights {
 namespace {
@@ -52,6 +53,23 @@ class Config {
   const Json& object_;
   std::string place_;
 };
+
+int64_t needed_count(const Config& config, const char* key) {
+  const auto value = config.need<int64_t>(key);
+  if (value < 1) config.refuse(key, "a whole number above 0");
+  return value;
+}
+
+void read_heads(const Config& config, spec::ModelOptions& options) {
+  options.heads = needed_count(config, "num_attention_heads");
+  if (config.has("num_key_value_heads")) options.kv_heads = needed_count(config, "num_key_value_heads");
+  if (config.has("head_dim")) options.head_size = needed_count(config, "head_dim");
+  if (options.kv_heads != 0 && options.heads % options.kv_heads != 0)
+    config.refuse("num_key_value_heads", fmt::format("a divisor of num_attention_heads ({})", options.heads));
+  if (options.head_size == 0 && options.width % options.heads != 0)
+    config.refuse("num_attention_heads",
+                  fmt::format("a divisor of hidden_size ({}), as there is no head_dim", options.width));
+}
 
 void read_rope(const Config& config, spec::ModelOptions& options) {
   const bool is_new = config.has("rope_parameters");
@@ -132,25 +150,25 @@ int64_t most_positions(const spec::ModelOptions& options) {
 }  // namespace
 
 spec::ModelOptions read_language_config(const std::filesystem::path& path) {
+  const std::string text = io::read_text(path, kMostBytes);
   Json json;
   try {
-    json = parse_json<Json>(io::read_text(path, kMostBytes));
+    json = parse_json<Json>(text);
   } catch (const nlohmann::json::exception& error) {
     throw CorruptData(path.string(), fmt::format("is no JSON: {}", error.what()));
   }
   if (!json.is_object()) throw CorruptData(path.string(), "is no JSON object");
+  detail::refuse_double_keys(text, path.string());
   const Config config(json, path.string());
   spec::ModelOptions options;
   options.family = config.need<std::string>("model_type");
   if (!spec::is_language_model(options)) config.refuse("model_type", "llama or qwen2");
   check_supported(config, options.family);
-  options.width = config.need<int64_t>("hidden_size");
-  options.depth = config.need<int64_t>("num_hidden_layers");
-  options.heads = config.need<int64_t>("num_attention_heads");
-  options.kv_heads = config.get("num_key_value_heads", int64_t{0});
-  options.head_size = config.get("head_dim", int64_t{0});
-  options.mlp_width = config.need<int64_t>("intermediate_size");
-  options.vocabulary = config.need<int64_t>("vocab_size");
+  options.width = needed_count(config, "hidden_size");
+  options.depth = needed_count(config, "num_hidden_layers");
+  options.mlp_width = needed_count(config, "intermediate_size");
+  options.vocabulary = needed_count(config, "vocab_size");
+  read_heads(config, options);
   options.norm_eps = config.get("rms_norm_eps", 1e-6);
   options.tied = config.get("tie_word_embeddings", false);
   if (options.family == "llama") {

@@ -7,6 +7,7 @@
 #include "chiliad/base/error.h"
 #include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
+#include "chiliad/weights/detail/config_reader.h"
 
 namespace chiliad::weights {
 namespace {
@@ -24,10 +25,13 @@ constexpr const char* kFirst = "pooling_mode_cls_token";
 }
 
 Json read_json(const fs::path& file, bool wants_array) {
-  Json json = try_parse_json<Json>(io::read_text(file, kMaxConfigBytes));
-  if (wants_array ? json.is_array() : json.is_object()) return json;
-  throw InvalidInput(file.string(), fmt::format("expected a JSON {}, got other text. Copy the file anew",
-                                                wants_array ? "array" : "object"));
+  const std::string text = io::read_text(file, kMaxConfigBytes);
+  Json json = try_parse_json<Json>(text);
+  if (wants_array ? !json.is_array() : !json.is_object())
+    throw InvalidInput(file.string(), fmt::format("expected a JSON {}, got other text. Copy the file anew",
+                                                  wants_array ? "array" : "object"));
+  detail::refuse_double_keys(text, file.string());
+  return json;
 }
 
 SentenceOptions::Pooling read_pooling(const fs::path& file) {

@@ -9,6 +9,7 @@
 #include "chiliad/base/error.h"
 #include "chiliad/base/json_text.h"
 #include "chiliad/io/file.h"
+#include "chiliad/weights/detail/config_reader.h"
 
 namespace chiliad::weights {
 namespace {
@@ -154,6 +155,7 @@ Json read_json(const std::filesystem::path& path) {
     throw InvalidInput(path.string(),
                        "expected the JSON object of a model, got other text. Copy the file anew");
   }
+  detail::refuse_double_keys(text, path.string());
   return json;
 }
 

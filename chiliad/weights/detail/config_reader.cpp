@@ -9,11 +9,21 @@
 
 #include "chiliad/base/error.h"
 #include "chiliad/base/json_text.h"
+#include "chiliad/weights/detail/strict_json.h"
 
 namespace chiliad::weights::detail {
 namespace {
 
 constexpr size_t kMaxConfigBytes = 1 << 20;
+constexpr size_t kMaxDepth = 32;
+
+/// For who wants the rules of the text alone.
+class NoValues final : public JsonHandler {
+ public:
+  void on_open(const JsonPath& /*path*/, bool /*is_object*/) override {}
+  void on_close(const JsonPath& /*path*/) override {}
+  void on_scalar(const JsonPath& /*path*/, const JsonScalar& /*value*/) override {}
+};
 
 }  // namespace
 
@@ -30,11 +40,18 @@ std::string read_config_text(const std::filesystem::path& path, std::string_view
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
+void refuse_double_keys(std::string_view text, const std::string& place) {
+  NoValues values;
+  read_strict_json(text, place, "config", kMaxDepth, values);
+}
+
 OrderedJson parse_config(std::string_view text, const std::string& place) {
   OrderedJson json = try_parse_json<OrderedJson>(text);
-  if (json.is_object()) return json;
-  throw InvalidInput(place,
-                     "config: expected a JSON object, got something else. Use the model's config.json");
+  if (!json.is_object())
+    throw InvalidInput(place,
+                       "config: expected a JSON object, got something else. Use the model's config.json");
+  refuse_double_keys(text, place);
+  return json;
 }
 
 void ConfigReader::refuse(const std::string& key, const std::string& expected, const std::string& got,

@@ -15,7 +15,10 @@ using OrderedJson = nlohmann::ordered_json;
 
 /// The text of a config.json of `owner` ("an AutoencoderKL"), at most 1 MiB. Throws InvalidInput.
 [[nodiscard]] std::string read_config_text(const std::filesystem::path& path, std::string_view owner);
-/// Throws InvalidInput with `place` unless it is a JSON object.
+/// Throws CorruptData with `place` where it is not JSON or an object has a key twice: which one counts is not
+/// known.
+void refuse_double_keys(std::string_view text, const std::string& place);
+/// Throws InvalidInput with `place` unless it is a JSON object; CorruptData as refuse_double_keys.
 [[nodiscard]] OrderedJson parse_config(std::string_view text, const std::string& place);
 
 /// Reads keys of a diffusers config.json and remembers which; what stays is unknown. A value of null is one
