@@ -21,6 +21,14 @@ void add(layers::Carry& gradients, const std::string& name, const at::Tensor& va
   }
 }
 
+/// Where the layer works.
+c10::Device device_of(const layers::Carry& carry) {
+  for (const auto& [name, tensor] : carry.entries()) {
+    if (tensor.defined() && !tensor.is_cpu()) return tensor.device();
+  }
+  return c10::kCPU;
+}
+
 Segment make_graph(const layers::Layer& layer, const layers::Carry& carry) {
   Segment segment;
   layers::Carry local = carry;
@@ -43,6 +51,7 @@ Segment run_forward(const layers::Layer& layer, layers::Carry& carry, const Forw
     if (options.needs_backward) {
       segment.layer = &layer;
       segment.carry = carry;
+      segment.random = device::RandomState::now(device_of(carry));
     }
     const at::NoGradGuard no_grad;
     layer.forward(carry);
@@ -55,7 +64,10 @@ Segment run_forward(const layers::Layer& layer, layers::Carry& carry, const Forw
 }
 
 void run_backward(Segment segment, layers::Carry& gradients) {
-  if (segment.layer != nullptr) segment = make_graph(*segment.layer, segment.carry);
+  if (segment.layer != nullptr) {
+    const device::RandomStateGuard same_draws(segment.random);
+    segment = make_graph(*segment.layer, segment.carry);
+  }
   std::vector<at::Tensor> outputs;
   std::vector<at::Tensor> output_gradients;
   for (const auto& [name, tensor] : segment.outputs) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "chiliad/device/random_state.h"
 #include "chiliad/layers/layer.h"
 #include "chiliad/spec/options/parallel.h"
 
@@ -18,6 +19,7 @@ struct Segment {
   std::vector<std::pair<std::string, at::Tensor>> outputs;
   const layers::Layer* layer = nullptr;  ///< with recomputation
   layers::Carry carry;                   ///< with recomputation: the carry that it read from
+  device::RandomState random;  ///< with recomputation: before its forward, which draws the same again
 };
 
 struct ForwardOptions {

@@ -1,4 +1,5 @@
-// Every config.json and tokenizer.json of the kit of hard files against the outcome that its index.json states.
+// Every config.json and tokenizer.json of the kit of hard files against the outcome that its index.json
+// states.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
