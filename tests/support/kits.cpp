@@ -26,9 +26,11 @@ std::filesystem::path hard_files_kit() {
 
 std::string hard_files_index() {
   std::string text = io::read_text(hard_files_kit() / "index.json", 64 << 20);
-  for (size_t at = text.find("\\udc"); at != std::string::npos; at = text.find("\\udc", at)) {
-    text[at] = ' ';
-    if (text[at - 1] == '\\') text[at - 1] = ' ';
+  constexpr std::string_view kSurrogate = "\\udc";
+  for (size_t at = text.find(kSurrogate); at != std::string::npos; at = text.find(kSurrogate, at + 1)) {
+    const bool escaped = at > 0 && text[at - 1] == '\\';
+    const std::string byte = std::string(kByteMark) + text.substr(at + kSurrogate.size(), 2) + ">";
+    text.replace(escaped ? at - 1 : at, kSurrogate.size() + 2 + (escaped ? 1 : 0), byte);
   }
   return text;
 }

@@ -30,11 +30,9 @@ struct TarCase {
   bool bad_may_be_good = false;  ///< the kit accepts more than its first outcome
 };
 
-/// Kit keys write a byte that is not UTF-8 as \udcXX. The JSON reader refuses lone surrogates, so they are
-/// replaced in the text before parsing by a mark, and here by the byte.
-constexpr std::string_view kByteMark = "<byte:";
-
+/// A key of the kit with the bytes that its marks stand for.
 std::string to_bytes(std::string key) {
+  using test::kByteMark;
   for (size_t at = key.find(kByteMark); at != std::string::npos; at = key.find(kByteMark)) {
     const std::string hex = key.substr(at + kByteMark.size(), 2);
     key.replace(at, kByteMark.size() + 3, 1, static_cast<char>(std::stoi(hex, nullptr, 16)));
@@ -42,20 +40,9 @@ std::string to_bytes(std::string key) {
   return key;
 }
 
-Json read_kit_index() {
-  std::string text = io::read_text(test::hard_files_kit() / "index.json", 64 << 20);
-  constexpr std::string_view kSurrogate = "\\udc";
-  for (size_t at = text.find(kSurrogate); at != std::string::npos; at = text.find(kSurrogate, at + 1)) {
-    const bool escaped = at > 0 && text[at - 1] == '\\';
-    const std::string byte = std::string(kByteMark) + text.substr(at + kSurrogate.size(), 2) + ">";
-    text.replace(escaped ? at - 1 : at, kSurrogate.size() + 2 + (escaped ? 1 : 0), byte);
-  }
-  return parse_json<Json>(text);
-}
-
 std::vector<TarCase> all_cases() {
   std::vector<TarCase> cases;
-  const Json kit = read_kit_index();
+  const Json kit = parse_json<Json>(test::hard_files_index());
   for (const auto& [file, entry] : kit.at("files").items()) {
     if (entry.at("kind") != "tar") continue;
     TarCase tar;

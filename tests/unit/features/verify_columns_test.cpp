@@ -44,6 +44,7 @@ class VerifyColumnsTest : public ::testing::Test {
     return AllOf(Field(&ColumnProblem::file, HasSubstr(file.filename().string())),
                  Field(&ColumnProblem::what, HasSubstr(what)));
   }
+
   test::TempDir folder_;
   spec::RunFile run_;
 };
